@@ -118,9 +118,7 @@ class Transient(HandlerError):
 
     code = "transient"
 
-    def __init__(
-        self, message: str, *, code: str = "transient", retry_after: float | None = None
-    ):
+    def __init__(self, message: str, *, code: str = "transient", retry_after: float | None = None):
         super().__init__(message, code=code, retry_after=retry_after)
 
 

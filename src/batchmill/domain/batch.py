@@ -1,0 +1,66 @@
+"""A batch: its states, and how it looks from outside."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+
+class BatchState(StrEnum):
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRecord:
+    """A batch as it stands in the database; `waiting` is what neither runs nor has ended."""
+
+    id: UUID
+    tenant: str
+    task: str
+    state: BatchState
+    total: int
+    running: int
+    completed: int
+    failed: int
+    cancelled: int
+    duplicates: int
+    last_event: int
+    generation: int
+    labels: dict[str, Any]
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cancelled_at: datetime | None
+    expires_at: datetime
+
+    @property
+    def waiting(self) -> int:
+        return self.total - self.running - self.ended
+
+    @property
+    def ended(self) -> int:
+        return self.completed + self.failed + self.cancelled
+
+    @property
+    def is_finished(self) -> bool:
+        return self.finished_at is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSummary:
+    """What a finish callback gets."""
+
+    batch_id: UUID
+    tenant: str
+    state: BatchState
+    total: int
+    completed: int
+    failed: int
+    cancelled: int
+    generation: int

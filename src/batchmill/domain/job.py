@@ -1,0 +1,108 @@
+"""A job: its states, what may follow what, and how it looks from outside."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+
+class JobState(StrEnum):
+    READY = "ready"
+    SCHEDULED = "scheduled"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self in FINAL
+
+
+FINAL = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
+
+# Only a manual retry leaves a final state, and only `failed`; it begins a new generation.
+TRANSITIONS: dict[JobState, frozenset[JobState]] = {
+    JobState.READY: frozenset({JobState.RUNNING, JobState.CANCELLED}),
+    JobState.SCHEDULED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
+    JobState.RUNNING: frozenset(JobState) - {JobState.RUNNING},
+    JobState.COMPLETED: frozenset(),
+    JobState.FAILED: frozenset({JobState.READY}),
+    JobState.CANCELLED: frozenset(),
+}
+
+# The event that tells of a job's entering a state.
+STATE_AFTER: dict[str, JobState] = {
+    "job_started": JobState.RUNNING,
+    "job_progress": JobState.RUNNING,
+    "job_retrying": JobState.SCHEDULED,
+    "job_snoozed": JobState.SCHEDULED,
+    "job_released": JobState.READY,
+    "job_stage": JobState.READY,
+    "job_completed": JobState.COMPLETED,
+    "job_failed": JobState.FAILED,
+    "job_cancelled": JobState.CANCELLED,
+}
+
+
+class Claim(NamedTuple):
+    """A job as its worker gets it: one attempt, known by its fence."""
+
+    id: int
+    fence: int
+    task: str
+    attempt: int
+    payload: str
+    batch_id: str | None
+    position: int
+    tenant: str
+    key: str
+    snoozes: int
+    checkpoints: dict[str, Any] | None
+    labels: dict[str, Any] | None
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobError:
+    """Why a job failed: a stable code, a sentence for end users, the detail for operators."""
+
+    code: str
+    message: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    stage: str
+    message: str = ""
+    percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """A job as it stands in the database."""
+
+    id: int
+    batch_id: UUID | None
+    position: int
+    task: str
+    tenant: str
+    key: str
+    state: JobState
+    priority: int
+    run_at: datetime
+    attempt: int
+    snoozes: int
+    worker_id: int | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cached: bool
+    payload: Any
+    result: Any
+    error: JobError | None
+    progress: Progress | None
+    labels: dict[str, Any] = field(default_factory=dict)
+    attempts: list[dict[str, Any]] = field(default_factory=list)

@@ -1,0 +1,90 @@
+"""How many jobs may run at once, and how many may start in a period."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from batchmill.domain.failure import storable
+from batchmill.errors import InvalidLimit
+
+NAME = re.compile(
+    r"system|tenant:.+|key:.+|batch:.+|task:[A-Za-z0-9_.-]+(/(tenant|key):.+|/batch:\*)?"
+)
+LARGEST = 2_147_483_647
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `starts` in any window of `period` seconds."""
+
+    starts: int
+    period: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_count("The starts of a rate", self.starts, at_least=1)
+        if not 0 < self.period <= 86_400 * 366:
+            raise InvalidLimit(f"The period of a rate must be seconds over 0, not {self.period!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a task declares; operators can set other values over it while it runs.
+
+    `total` slots for the task, `per_batch`, `per_tenant` and `per_key` slots for its jobs of one
+    batch, tenant or key; `rate` and `key_rate` bound how many may start.
+    """
+
+    total: int | None = None
+    per_batch: int | None = None
+    per_tenant: int | None = None
+    per_key: int | None = None
+    rate: Rate | None = None
+    key_rate: Rate | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("total", "per_batch", "per_tenant", "per_key"):
+            if (slots := getattr(self, name)) is not None:
+                check_count(name, slots)
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        """By the ending of the limit's name, as `register_task` wants it."""
+        return {
+            "": _part(self.total, self.rate),
+            "/batch:*": _part(self.per_batch, None),
+            "/tenant:*": _part(self.per_tenant, None),
+            "/key:*": _part(self.per_key, self.key_rate),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRecord:
+    """A limit as it stands; None means unlimited. `waiting` lanes are parked behind it."""
+
+    name: str
+    slots: int | None
+    running: int
+    rate: int | None
+    period: float | None
+    paused: bool
+    is_set: bool
+
+
+def check_count(what: str, count: object, at_least: int = 0) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or not at_least <= count <= LARGEST:
+        raise InvalidLimit(f"{what} must be a whole number from {at_least} on, not {count!r}.")
+
+
+def check_name(name: str) -> None:
+    if not NAME.fullmatch(name) or storable(name) != name:
+        raise InvalidLimit(
+            f'"{name}" names no limit: use system, task:NAME, tenant:NAME, batch:ID, key:NAME, '
+            "task:NAME/tenant:NAME, task:NAME/key:NAME, or * in the last place for all of them."
+        )
+
+
+def _part(slots: int | None, rate: Rate | None) -> dict[str, Any]:
+    return {
+        "slots": slots,
+        "rate": rate.starts if rate else None,
+        "period": rate.period if rate else None,
+    }

@@ -1,0 +1,103 @@
+"""How an attempt can end. Handlers return a result, `Advance` or `Snooze`, or raise."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from batchmill.domain.failure import DETAIL_LENGTH, Failure, storable
+from batchmill.domain.job import Claim, Progress
+from batchmill.domain.retry import Retry
+from batchmill.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from batchmill.domain.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Return it to go on to another stage, with the payload that stage takes."""
+
+    task: "Task | str"
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Return it to be called again after some seconds; it uses up no attempt."""
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seconds <= 86_400 * 366:
+            raise InvalidInput(f"A snooze lasts from 0 seconds to a year, not {self.seconds!r}.")
+
+
+class Outcome(NamedTuple):
+    """What is recorded of an attempt; `kind` is one that the SQL function `finish` knows."""
+
+    claim: Claim
+    kind: str
+    result: str | None = None
+    error: dict[str, Any] | None = None
+    delay: float | None = None
+    task: str | None = None
+    key: str | None = None
+    payload: str | None = None
+    progress: Progress | None = None
+
+
+def completed(claim: Claim, result: str) -> Outcome:
+    return Outcome(claim, "completed", result=result)
+
+
+def advanced(claim: Claim, task: str, key: str, payload: str) -> Outcome:
+    return Outcome(claim, "advance", task=task, key=key, payload=payload)
+
+
+def snoozed(claim: Claim, seconds: float) -> Outcome:
+    return Outcome(claim, "snooze", delay=seconds)
+
+
+def released(claim: Claim) -> Outcome:
+    return Outcome(claim, "release")
+
+
+def cancelled(claim: Claim) -> Outcome:
+    return Outcome(claim, "cancelled")
+
+
+def failed(claim: Claim, failure: Failure, retry: Retry, random: float) -> Outcome:
+    """Another attempt while the failure is transient and the policy allows one; else the end."""
+    error = {
+        "code": failure.code,
+        "message": failure.message,
+        "detail": failure.detail,
+        "transient": failure.transient,
+    }
+    if not failure.transient or retry.exhausted(claim.attempt):
+        return Outcome(claim, "failed", error=error)
+    delay = retry.delay(claim.attempt, random)
+    if failure.retry_after is not None:
+        delay = max(delay, failure.retry_after)
+    return Outcome(claim, "retry", error=error, delay=delay)
+
+
+def lost(claim: Claim, retry: Retry, random: float) -> Outcome:
+    """The worker vanished in the middle of the attempt, which counts."""
+    failure = Failure(
+        code="worker_lost",
+        transient=True,
+        message="The worker that ran this stopped unexpectedly.",
+        detail="The lease lapsed: the worker died, or could not reach the database in time.",
+    )
+    return failed(claim, failure, retry, random)
+
+
+def unstorable(claim: Claim, detail: str) -> Outcome:
+    """What the handler gave cannot be written down."""
+    error = {
+        "code": "unstorable",
+        "message": "The result could not be stored.",
+        "detail": storable(detail)[:DETAIL_LENGTH],
+        "transient": False,
+    }
+    return Outcome(claim, "failed", error=error)

@@ -1,0 +1,76 @@
+"""A task: a registered handler with everything that governs its jobs."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from batchmill.domain.failure import Rule, storable
+from batchmill.domain.limits import Limits
+from batchmill.domain.payload import LIMIT, Codec
+from batchmill.domain.retry import Retry
+from batchmill.domain.signature import Signature
+from batchmill.errors import InvalidInput
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Place(StrEnum):
+    """Where a handler runs."""
+
+    LOOP = "loop"
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task(Generic[P, R]):
+    """Call it like the function it was made from; give it to `submit` or `Advance` as it is."""
+
+    name: str
+    function: Callable[P, R]
+    signature: Signature
+    payload: Codec
+    result: Codec
+    place: Place
+    retry: Retry = field(default_factory=Retry)
+    limits: Limits = field(default_factory=Limits)
+    timeout: float | None = None
+    memory: int | None = None
+    max_snoozes: int = 1_000
+    payload_limit: int = LIMIT
+    key: Callable[[Any], str] | None = None
+    rules: Sequence[Rule] = ()
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise InvalidInput(
+                f'"{self.name}" is no task name: use up to 100 letters, digits, "_", "." and "-".'
+            )
+        if self.timeout is not None and not self.timeout > 0:
+            raise InvalidInput(f"The timeout of {self.name} must be over 0 seconds.")
+        if self.memory is not None and self.place is not Place.PROCESS:
+            raise InvalidInput(
+                f"{self.name} limits its memory, which only a process can: add process=True."
+            )
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def dump(self, payload: Any) -> str:
+        return self.payload.dump(payload, limit=self.payload_limit)
+
+    def key_of(self, payload: str) -> str:
+        """The limit key of a dumped payload; the task's `key` sees what the handler will see."""
+        if self.key is None:
+            return ""
+        key = self.key(self.payload.load(payload))
+        if not isinstance(key, str) or not 0 < len(key) <= 500 or storable(key) != key:
+            raise InvalidInput(
+                f"The key of a job of {self.name} must be a short text, not {key!r}."
+            )
+        return key

@@ -1,0 +1,97 @@
+"""What users may import, and nothing more."""
+
+import re
+
+import batchmill
+from batchmill import errors
+
+NAMES = [
+    "Advance",
+    "Batch",
+    "BatchRecord",
+    "BatchState",
+    "BatchSummary",
+    "BatchmillError",
+    "ConfigurationError",
+    "Conflict",
+    "DatabaseUnavailable",
+    "EmbeddedError",
+    "Event",
+    "IdempotencyConflict",
+    "InvalidCron",
+    "InvalidInput",
+    "InvalidLimit",
+    "InvalidPayload",
+    "Item",
+    "Job",
+    "JobCancelled",
+    "JobError",
+    "JobFailed",
+    "JobHandle",
+    "JobRecord",
+    "JobState",
+    "LeaseLost",
+    "LimitRecord",
+    "Limits",
+    "Mill",
+    "Missed",
+    "NotFound",
+    "PayloadTooLarge",
+    "Permanent",
+    "Progress",
+    "Rate",
+    "Results",
+    "Retry",
+    "Rule",
+    "ScheduleRecord",
+    "SchemaError",
+    "Snooze",
+    "SyncJob",
+    "Task",
+    "Transient",
+    "UnknownTask",
+    "Worker",
+    "WorkerOptions",
+]
+
+DRAWN = re.compile(r"^    ((?:[│ ] {3})*)(?:[├└]── )?([A-Z]\w+)", re.MULTILINE)
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert batchmill.__all__ == NAMES
+
+
+def test_the_public_names_are_sorted_and_there() -> None:
+    assert sorted(batchmill.__all__) == batchmill.__all__
+    assert all(hasattr(batchmill, name) for name in batchmill.__all__)
+
+
+def test_the_errors_are_the_ones_that_are_drawn() -> None:
+    assert errors.__doc__ is not None
+    drawn = DRAWN.findall(errors.__doc__)
+    assert drawn[0] == ("", "BatchmillError")
+    parents: list[type] = []
+    for indent, name in drawn:
+        error = getattr(errors, name)
+        depth = 0 if not parents else 1 + len(indent) // 4
+        del parents[depth:]
+        assert not parents or issubclass(error, parents[-1]), f"{name} is not below {parents[-1]}"
+        parents.append(error)
+
+
+def test_every_error_is_drawn_and_public() -> None:
+    assert errors.__doc__ is not None
+    drawn = {name for _, name in DRAWN.findall(errors.__doc__)}
+    made = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.BatchmillError)
+    }
+    assert made - drawn == {"HandlerError"}, "It only holds what Transient and Permanent share."
+    assert drawn <= set(batchmill.__all__)
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    found = [getattr(errors, name) for name in batchmill.__all__ if hasattr(errors, name)]
+    codes = [error.code for error in found]
+    assert len(set(codes)) == len(codes)
