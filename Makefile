@@ -1,0 +1,49 @@
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+# Pyright comes with its package; without this it would ask the network for a newer one.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format servers clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## install batchmill and its tools into .venv
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "batchmill needs Python 3.11 or later, and $(PYTHON) is not."; \
+		echo "Say which one to use: make setup PYTHON=python3.12"; \
+		exit 1; \
+	}
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup ## run a batch on an embedded PostgreSQL and watch it
+	$(BIN)/batchmill demo
+
+test: setup servers lint ## check everything
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: setup ## check style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+format: setup ## put the code into its common form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+servers:
+	@bin/install-test-servers
+
+clean: ## remove all that can be made again
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,274 @@
+"""Real servers for the tests: PostgreSQL 18 from the package, Debian's 15, and PgBouncer.
+
+Each listens on a loopback port and has a private directory of its own. Each ends with the
+process that started it, however that one ends, because the shell around it holds a pipe to us.
+"""
+
+import atexit
+import os
+import random
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+from urllib.parse import quote, urlsplit
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from batchmill.embedded import account
+from batchmill.embedded.installation import Installation, installations
+
+PGBOUNCER = Path("/usr/sbin/pgbouncer")
+PATIENCE = 30.0
+
+# `read` ends at a line from us, and when the pipe is closed by our death.
+RUN_UNTIL_TOLD = """
+signal=$1; shift
+exec 3<&0
+"$@" </dev/null 3<&- & server=$!
+(read -r _ <&3; kill -s "$signal" "$server") & watcher=$!
+wait "$server"; status=$?
+kill "$watcher" 2>/dev/null
+exit "$status"
+"""
+
+
+class Daemon(ABC):
+    stop_signal: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="batchmill-", dir=scratch()))
+        self.user = account.for_server(self.directory / "data")
+        self.port = free_port()
+        self.log = self.directory / "log"
+        self._shell: subprocess.Popen[Any] | None = None
+        self._give_away(self.directory)
+        atexit.register(self.remove)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    @property
+    @abstractmethod
+    def dsn(self) -> str: ...
+
+    @abstractmethod
+    def command(self) -> Sequence[str | Path]: ...
+
+    def start(self) -> None:
+        with self.log.open("a") as log:
+            shell = subprocess.Popen(
+                ["/bin/sh", "-c", RUN_UNTIL_TOLD, "sh", self.stop_signal, *self.command()],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                **account.identity(self.user),
+            )
+        self._shell = shell
+        self._wait_until_it_answers(shell)
+
+    def stop(self) -> None:
+        if self._shell:
+            self._shell.communicate(b"\n")
+            self._shell = None
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def remove(self) -> None:
+        atexit.unregister(self.remove)
+        self.stop()
+        shutil.rmtree(self.directory)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.directory / name
+        path.touch(mode=0o600)
+        path.write_text(text)
+        self._give_away(path)
+        return path
+
+    def _give_away(self, path: Path) -> None:
+        if self.user.pw_uid != os.geteuid():
+            os.chown(path, self.user.pw_uid, self.user.pw_gid)
+
+    def _wait_until_it_answers(self, shell: subprocess.Popen[Any]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not answers(self.dsn):
+            if shell.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"The server did not start:\n{self.log.read_text()}")
+            time.sleep(0.02)
+
+
+class Server(Daemon):
+    """A PostgreSQL that can be stopped, killed and started again on the same port."""
+
+    stop_signal = "INT"
+
+    def __init__(self, installation: Installation):
+        super().__init__()
+        self.installation = installation
+        self.programs = installation.reachable_by(self.user, self.directory).programs
+        self.data = self.directory / "data"
+        self._password = secrets.token_hex(16)
+        self._create()
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://batchmill:{self._password}@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def socket_dsn(self) -> str:
+        host = quote(str(self.directory), safe="")
+        login = f"batchmill:{self._password}"
+        return f"postgresql://{login}@/postgres?host={host}&port={self.port}"
+
+    def command(self) -> Sequence[str | Path]:
+        return [
+            *(self.programs / "postgres", "-D", self.data),
+            "--listen_addresses=127.0.0.1",
+            f"--port={self.port}",
+            f"--unix_socket_directories={self.directory}",
+            "--max_connections=200",
+            # Only a power cut could tell the difference, and it would end the tests as well.
+            "--fsync=off",
+        ]
+
+    def kill(self) -> None:
+        """End it without a chance to write anything more; `start` recovers it."""
+        postmaster = (self.data / "postmaster.pid").read_text().splitlines()[0]
+        os.kill(int(postmaster), signal.SIGKILL)
+        self.stop()
+
+    def _create(self) -> None:
+        password = self.write("password", self._password)
+        form = ("--no-locale", "--encoding=UTF8", "--auth=scram-sha-256", "--no-sync")
+        owner = ("-U", "batchmill", f"--pwfile={password}")
+        initdb = [self.programs / "initdb", *form, *owner, "-D", self.data]
+        account.run_as(self.user, initdb).check_returncode()
+
+
+class PgBouncer(Daemon):
+    """A pooler in front of a server. To restart it breaks every connection through it."""
+
+    stop_signal = "TERM"
+
+    def __init__(self, server_dsn: str, pool_size: int, pool_mode: str):
+        super().__init__()
+        self._server_dsn = server_dsn
+        self._settings = self._configure(pool_size, pool_mode)
+
+    @property
+    def dsn(self) -> str:
+        server = conninfo_to_dict(self._server_dsn)
+        login = f"{server['user']}:{server['password']}"
+        return f"postgresql://{login}@127.0.0.1:{self.port}/{server['dbname']}"
+
+    def command(self) -> Sequence[str | Path]:
+        return [PGBOUNCER, self._settings]
+
+    def _configure(self, pool_size: int, pool_mode: str) -> Path:
+        server = conninfo_to_dict(self._server_dsn)
+        users = self.write("users.txt", f'"{server["user"]}" "{server["password"]}"\n')
+        settings = f"""
+[databases]
+* = host={server["host"]} port={server["port"]}
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {self.port}
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = {users}
+admin_users = {server["user"]}
+pool_mode = {pool_mode}
+default_pool_size = {pool_size}
+max_client_conn = 500
+"""
+        return self.write("pgbouncer.ini", settings)
+
+
+def packaged_server() -> Server:
+    """The PostgreSQL that `batchmill[embedded]` brings along."""
+    server = Server(next(installations()))
+    server.start()
+    return server
+
+
+def debian_server() -> Server | None:
+    """The oldest PostgreSQL that batchmill supports, if it is installed."""
+    for installation in installations():
+        if installation.major == 15:
+            server = Server(installation)
+            server.start()
+            return server
+    return None
+
+
+def start_pgbouncer(
+    server_dsn: str, *, pool_size: int = 10, pool_mode: str = "transaction"
+) -> PgBouncer | None:
+    if not PGBOUNCER.exists():
+        return None
+    bouncer = PgBouncer(server_dsn, pool_size, pool_mode)
+    bouncer.start()
+    return bouncer
+
+
+def create_database(server_dsn: str, name: str, template: str = "template1") -> str:
+    statement = sql.SQL("create database {} template {}")
+    execute(server_dsn, statement.format(sql.Identifier(name), sql.Identifier(template)))
+    return with_database(server_dsn, name)
+
+
+def drop_database(server_dsn: str, name: str) -> None:
+    statement = sql.SQL("drop database if exists {} with (force)")
+    execute(server_dsn, statement.format(sql.Identifier(name)))
+
+
+def with_database(dsn: str, name: str) -> str:
+    return urlsplit(dsn)._replace(path=f"/{name}").geturl()
+
+
+def execute(dsn: str, statement: sql.Composed) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def answers(dsn: str) -> bool:
+    try:
+        psycopg.connect(dsn, connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def scratch() -> Path:
+    """In memory where there is room: a database is then made in 15 ms, and not in 100 to 200."""
+    memory = Path("/dev/shm")
+    if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 1024**3:
+        return memory
+    return Path("/tmp")
+
+
+def free_port() -> int:
+    """Below the range that outgoing connections use, so that it is free for a restart too."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
