@@ -1,0 +1,143 @@
+-- Every limit that a job may count on, with the template that stands for it if there is one. A batch
+-- of a keyed task spreads over lanes, so there a limit counts it; elsewhere its one lane does.
+create function limit_names(task text, tenant text, batch_id uuid, key text)
+returns table (name text, template text)
+language sql immutable parallel safe as $$
+    select name, template from (values
+        ('system', null, true),
+        ('task:' || task, null, true),
+        ('tenant:' || tenant, 'tenant:*', true),
+        ('task:' || task || '/tenant:' || tenant, 'task:' || task || '/tenant:*', true),
+        ('batch:' || batch_id::text, 'batch:*', batch_id is not null),
+        ('key:' || key, 'key:*', key <> ''),
+        ('task:' || task || '/key:' || key, 'task:' || task || '/key:*', key <> ''),
+        ('task:' || task || '/batch:' || batch_id::text, 'task:' || task || '/batch:*',
+            batch_id is not null and key <> '')
+    ) as fits (name, template, fit)
+    where fit
+$$;
+
+-- Claims and completions hold this shared; whoever makes or drops a limit holds it alone, so that
+-- `running` starts from a count nobody changes meanwhile.
+create function hold_limits_still() returns void language sql as $$
+    select pg_advisory_xact_lock(hashtext('batchmill.limits'))
+$$;
+
+create function hold_limits_shared() returns void language sql as $$
+    select pg_advisory_xact_lock_shared(hashtext('batchmill.limits'))
+$$;
+
+create function running_under(limit_name text) returns integer
+language sql stable as $$
+    select count(*)::integer
+    from jobs j cross join lateral limit_names(j.task, j.tenant, j.batch_id, j.key) n
+    where j.state = 'running' and n.name = limit_name
+$$;
+
+-- How many more jobs may start now.
+create function free_slots(m limits, moment timestamptz) returns integer
+language sql stable as $$
+    select least(
+        coalesce(m.slots - m.running, 2147483647),
+        coalesce(m.rate - (
+            select coalesce(sum(n), 0)::integer from unnest(m.started_at, m.started) as s (at, n)
+            where at > moment - make_interval(secs => m.period)), 2147483647))
+$$;
+
+-- Makes the limits that templates stand for, for these lanes, where they do not exist yet. Whoever
+-- starts or ends a job comes by here first, so what runs does not change while it is counted.
+create function make_limits_from_templates(lane_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    if not exists (select from limits where name like '%*') then
+        return;
+    end if;
+    insert into limits (name, declared_slots, declared_rate, declared_period, running)
+    select distinct n.name, t.slots, t.rate, t.period, running_under(n.name)
+    from lanes l
+    cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
+    join limits t on t.name = n.template
+    where l.id = any (lane_ids) and not exists (select from limits m where m.name = n.name)
+    order by n.name
+    on conflict do nothing;
+end $$;
+
+-- The slots of a batch's lane. Keyed tasks spread a batch over lanes, so there a limit row counts it.
+create function lane_slots(of_task text, of_batch uuid) returns integer
+language sql stable as $$
+    select m.slots from limits m join tasks t on t.name = of_task
+    where of_batch is not null and not t.keyed and m.name = 'task:' || of_task || '/batch:*'
+$$;
+
+-- Brings what stands below a template in line with it. The caller holds the limits still.
+create function spread_template(template_name text) returns void
+language plpgsql as $$
+begin
+    update limits m
+    set declared_slots = t.slots, declared_rate = t.rate, declared_period = t.period
+    from limits t where t.name = template_name and m.template = t.name;
+    if template_name ~ '^task:[^/]+/batch:\*$' then
+        update lanes l
+        set slots = lane_slots(l.task, l.batch_id)
+        where l.task = substr(template_name, 6, length(template_name) - 13)
+          and l.batch_id is not null
+          and l.slots is distinct from lane_slots(l.task, l.batch_id);
+    end if;
+end $$;
+
+create function declare_limit(limit_name text, slots integer, rate integer, period double precision)
+returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    known limits;
+begin
+    select * into known from limits m where m.name = limit_name;
+    if (known.declared_slots, known.declared_rate, known.declared_period)
+        is not distinct from (slots, rate, period) then
+        return;
+    end if;
+    perform hold_limits_still();
+    insert into limits (name, declared_slots, declared_rate, declared_period, running)
+    values (limit_name, slots, rate, period, running_under(limit_name))
+    on conflict (name) do update set
+        declared_slots = excluded.declared_slots,
+        declared_rate = excluded.declared_rate,
+        declared_period = excluded.declared_period;
+    perform spread_template(limit_name);
+end $$;
+
+-- Sets what an operator wants over what the code declares; null leaves a part as it is, and `reset`
+-- goes back to what the code declares. Returns the limit as it is now.
+create function set_limit(
+    limit_name text, slots integer, rate integer, period double precision, paused boolean,
+    reset boolean default false
+) returns limits
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    changed limits;
+    alone boolean := false;
+begin
+    if limit_name like '%*' or not exists (select from limits m where m.name = limit_name) then
+        perform hold_limits_still();
+        alone := true;
+    end if;
+    insert into limits (name, set_slots, set_rate, set_period, paused, running)
+    values (limit_name, set_limit.slots, set_limit.rate, set_limit.period,
+            coalesce(set_limit.paused, false), running_under(limit_name))
+    on conflict (name) do update set
+        set_slots = case when set_limit.reset then null
+            else coalesce(set_limit.slots, limits.set_slots) end,
+        set_rate = case when set_limit.reset then null
+            else coalesce(set_limit.rate, limits.set_rate) end,
+        set_period = case when set_limit.reset then null
+            else coalesce(set_limit.period, limits.set_period) end,
+        paused = coalesce(set_limit.paused, limits.paused)
+    returning * into changed;
+    if alone then
+        perform spread_template(coalesce(changed.template, limit_name));
+        select * into changed from limits m where m.name = limit_name;
+    end if;
+    perform pg_notify('batchmill', 'work');
+    return changed;
+end $$;

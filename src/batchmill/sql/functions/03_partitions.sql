@@ -1,0 +1,61 @@
+-- Makes the partition of a day, taking over what waited for it in the default one, which is held
+-- meanwhile. Attaching needs a weaker lock on the parent than `create table … partition of`.
+create function make_partition(parent text, day date) returns boolean
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    child text := format('%s_%s', parent, to_char(day, 'YYYYMMDD'));
+begin
+    if to_regclass('batchmill.' || child) is not null then
+        return false;
+    end if;
+    execute format('lock table %I in access exclusive mode', parent || '_default');
+    if to_regclass('batchmill.' || child) is not null then
+        return false;
+    end if;
+    execute format('create table %I (like %I including defaults including constraints)',
+        child, parent);
+    execute format(
+        'with moved as (delete from %I where expires_on = %L returning *)
+         insert into %I select * from moved', parent || '_default', day, child);
+    execute format('alter table %I add constraint %I check (expires_on = %L and expires_on is not null)',
+        child, child || '_day', day);
+    execute format('alter table %I attach partition %I for values from (%L) to (%L)',
+        parent, child, day, day + 1);
+    execute format('alter table %I drop constraint %I', child, child || '_day');
+    return true;
+end $$;
+
+-- Makes the partitions of the days to come, so that the default ones stay empty but for what lives
+-- longer. Returns how many were missing.
+create function make_partitions() returns integer
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    today date := day_of(clock());
+begin
+    return (
+        select count(*) filter (where make_partition(parent, today + ahead))
+        from unnest(array['finished', 'events']) as parent cross join generate_series(0, 35) as ahead);
+end $$;
+
+-- Drops every partition whose day has passed; what passed in the default partition goes by row.
+create function drop_expired_partitions(today date) returns integer
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    child record;
+    dropped integer := 0;
+begin
+    for child in
+        select c.relname from pg_inherits i
+        join pg_class c on c.oid = i.inhrelid
+        join pg_class p on p.oid = i.inhparent
+        join pg_namespace n on n.oid = p.relnamespace
+        where n.nspname = 'batchmill' and p.relname in ('finished', 'events')
+          and c.relname ~ '_\d{8}$' and to_date(right(c.relname, 8), 'YYYYMMDD') < today
+    loop
+        execute format('drop table %I', child.relname);
+        dropped := dropped + 1;
+    end loop;
+    delete from finished_default where expires_on < today;
+    delete from events_default where expires_on < today;
+    return dropped;
+end $$;

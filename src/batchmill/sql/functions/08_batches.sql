@@ -1,0 +1,66 @@
+-- How a batch stands once all its jobs have ended.
+create function final_state(b batches) returns batch_state
+language sql immutable as $$
+    select case
+        when b.cancelled_at is not null then 'cancelled'
+        when b.completed = b.total then 'completed'
+        when b.cancelled = b.total then 'cancelled'
+        when b.completed > 0 then 'partial'
+        else 'failed'
+    end::batch_state
+$$;
+
+-- Ends batches whose last job has ended: state, last event, callback, and what they no longer need.
+-- The caller holds their rows, so each ends once.
+create function finish_batches(batch_ids uuid[], moment timestamptz) returns void
+language plpgsql as $$
+begin
+    if batch_ids is null then
+        return;
+    end if;
+    with done as (
+        update batches b
+        set state = final_state(b), finished_at = moment, last_event = b.last_event + 1
+        where b.id = any (batch_ids)
+        returning b.*
+    ), told as (
+        insert into events (batch_id, number, tenant, type, data, at, expires_on)
+        select id, last_event, tenant,
+            case state when 'cancelled' then 'batch_cancelled' else 'batch_completed' end,
+            batch_summary(d), moment, expires_on
+        from done d
+    )
+    insert into jobs (position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by)
+    select 0, on_finish, tenant, 'ready', moment, batch_summary(d), moment, expires_on,
+        pg_current_xact_id()
+    from done d where on_finish is not null;
+
+    perform pg_notify('batchmill', 'done:' || id) from batches
+    where id = any (batch_ids) and watched_until > moment;
+    perform notify_workers(array(select on_finish from batches where id = any (batch_ids)));
+    -- A claim may be looking into an empty lane and wait for what is held here: what it holds is left
+    -- for the upkeep.
+    delete from limits where id in (
+        select id from limits where name in (
+            select 'batch:' || id from unnest(batch_ids) as id
+            union
+            select 'task:' || l.task || '/batch:' || l.batch_id from lanes l
+            where l.batch_id = any (batch_ids))
+        for update skip locked);
+    delete from lanes where id in (
+        select id from lanes where batch_id = any (batch_ids) for update skip locked);
+end $$;
+
+-- The limit that a batch was submitted with; it goes when the batch ends and comes back on a retry.
+create function make_batch_limit(b batches) returns void
+language sql as $$
+    insert into limits (name, set_slots) select 'batch:' || b.id, b.slots where b.slots is not null
+    on conflict do nothing
+$$;
+
+create function batch_summary(b batches) returns json
+language sql stable as $$
+    select json_build_object('batch_id', b.id, 'tenant', b.tenant, 'state', b.state, 'total', b.total,
+        'completed', b.completed, 'failed', b.failed, 'cancelled', b.cancelled,
+        'generation', b.generation)
+$$;

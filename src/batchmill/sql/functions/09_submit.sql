@@ -1,0 +1,319 @@
+-- Errors of class BM are batchmill's own; store/errors.py turns them into typed exceptions.
+create function known_task(task_name text) returns tasks
+language plpgsql as $$
+declare
+    known tasks;
+begin
+    select * into known from tasks where name = task_name;
+    if known.name is null then
+        raise exception 'No task "%" is registered: start a worker that has it, or check the name.', task_name
+            using errcode = 'BM001';
+    end if;
+    return known;
+end $$;
+
+-- What the Python library has checked already, for callers in other languages.
+create function check_job(known tasks, job json) returns void
+language plpgsql as $$
+declare
+    payload json := job -> 'payload';
+    has_key boolean := coalesce(job ->> 'key', '') <> '';
+    at_most integer := known.payload_limit;
+begin
+    if has_key and not known.keyed then
+        raise exception 'The task "%" declares no key, so its jobs cannot have one.', known.name
+            using errcode = 'BM002';
+    elsif known.keyed and not has_key then
+        raise exception 'The task "%" declares a key, so its jobs need one.', known.name
+            using errcode = 'BM002';
+    end if;
+    if octet_length(payload::text) > at_most then
+        raise exception 'The payload has % bytes; the limit is %.', octet_length(payload::text), at_most
+            using errcode = 'BM003';
+    end if;
+    perform payload::jsonb;
+end $$;
+
+create function check_jobs(known tasks, jobs json) returns void
+language plpgsql as $$
+begin
+    perform check_job(known, job) from json_array_elements(jobs) as job;
+exception when untranslatable_character then
+    raise exception 'The payload holds a NUL character, which Postgres cannot store.' using errcode = 'BM002';
+end $$;
+
+create function check_options(options jsonb) returns void
+language plpgsql as $$
+begin
+    if jsonb_typeof(options) <> 'object' then
+        raise exception 'Options are a JSON object.' using errcode = 'BM002';
+    end if;
+    if options ->> 'tenant' = '' then
+        raise exception 'A tenant has a name.' using errcode = 'BM002';
+    end if;
+    if (options ->> 'limit')::integer < 1 then
+        raise exception 'The limit of a batch is at least 1.' using errcode = 'BM002';
+    end if;
+end $$;
+
+create function expiry_of(options jsonb, moment timestamptz) returns timestamptz
+language sql immutable as $$
+    select moment + make_interval(secs => coalesce((options ->> 'expires_in')::float8, 30 * 86400))
+$$;
+
+-- Takes an idempotency key, or returns the request that has it: whoever comes second waits here until
+-- the first has committed. A null digest means that the caller is still reading what it submits.
+create function take_request(of_tenant text, of_key text, of_digest text, expiry timestamptz)
+returns requests
+language plpgsql as $$
+declare
+    known requests;
+begin
+    insert into requests (tenant, key, digest, expires_at) values (of_tenant, of_key, of_digest, expiry)
+    on conflict do nothing;
+    if not found then
+        select * into known from requests where tenant = of_tenant and key = of_key;
+        if known.digest <> of_digest then
+            raise exception 'The idempotency key "%" was used for another request.', of_key
+                using errcode = 'BM004';
+        end if;
+    end if;
+    return known;
+end $$;
+
+create function cached_result(of_tenant text, of_key text) returns json
+language sql stable as $$
+    select result from finished
+    where tenant = of_tenant and cache_key = of_key and state = 'completed'
+    order by finished_at desc limit 1
+$$;
+
+-- Submits one job that belongs to no batch; only inserts, so it never waits for workers. Options:
+-- tenant, priority, run_at, delay, key, dedup_key, cache_key, idempotency_key, digest, expires_in,
+-- labels. Returns the job's id and whether it is a duplicate, cached, or of an earlier request.
+create function enqueue(task text, payload json, options jsonb default '{}') returns json
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    moment timestamptz := clock();
+    of_tenant text := coalesce(options ->> 'tenant', 'default');
+    of_dedup text := enqueue.task || ':' || (options ->> 'dedup_key');
+    of_cache text := enqueue.task || ':' || (options ->> 'cache_key');
+    of_key text := coalesce(options ->> 'key', '');
+    due timestamptz := coalesce((options ->> 'run_at')::timestamptz,
+        moment + make_interval(secs => (options ->> 'delay')::float8), moment);
+    expiry timestamptz := expiry_of(options, greatest(due, moment));
+    known tasks := known_task(enqueue.task);
+    request requests;
+    hit json;
+    duplicate boolean := false;
+    new_id bigint;
+begin
+    if not options ? 'checked' then
+        perform check_options(options);
+        perform check_jobs(known, json_build_array(
+            json_build_object('payload', enqueue.payload, 'key', of_key)));
+    end if;
+    if options ? 'idempotency_key' then
+        request := take_request(of_tenant, options ->> 'idempotency_key',
+            coalesce(options ->> 'digest', md5(enqueue.task || enqueue.payload::text)), expiry);
+        if request.key is not null then
+            return json_build_object('job_id', request.job_id, 'existing', true);
+        end if;
+    end if;
+    if of_cache is not null then
+        hit := cached_result(of_tenant, of_cache);
+    end if;
+    if hit is not null then
+        new_id := nextval(pg_get_serial_sequence('batchmill.jobs', 'id'));
+        insert into finished (id, position, task, tenant, key, state, priority, run_at, attempt, snoozes,
+            finished_at, cached, dedup_key, cache_key, payload, result, labels, created_at, expires_on)
+        values (new_id, 0, enqueue.task, of_tenant, of_key, 'completed', 0, moment, 0, 0, moment, true,
+            of_dedup, of_cache, enqueue.payload, hit, options -> 'labels', moment, day_of(expiry));
+    end if;
+    while new_id is null loop
+        insert into jobs (position, task, tenant, key, state, priority, run_at, dedup_key, cache_key,
+            payload, labels, created_at, expires_on, submitted_by)
+        values (0, enqueue.task, of_tenant, of_key,
+            case when due > moment then 'scheduled' else 'ready' end::job_state,
+            coalesce((options ->> 'priority')::integer, 0), due, of_dedup, of_cache, enqueue.payload,
+            options -> 'labels', moment, day_of(expiry), pg_current_xact_id())
+        on conflict (tenant, dedup_key) where dedup_key is not null do nothing
+        returning id into new_id;
+        if new_id is null then
+            select id into new_id from jobs where tenant = of_tenant and dedup_key = of_dedup;
+            duplicate := new_id is not null;
+        end if;
+    end loop;
+    update requests set job_id = new_id
+    where tenant = of_tenant and key = options ->> 'idempotency_key';
+    perform notify_workers(array[enqueue.task]);
+    return json_build_object('job_id', new_id, 'duplicate', duplicate, 'cached', hit is not null);
+end $$;
+
+-- Submits a batch. `items` are {"payload", "key", "priority", "run_at", "delay", "dedup_key",
+-- "cache_key"}, all but the payload optional. Options: tenant, priority, run_at, delay (for items that
+-- have none), expires_in, labels, limit, on_finish, idempotency_key, digest. A large batch comes in
+-- several calls of one transaction: `more` in all but the last, `batch_id` in all but the first.
+create function submit(task text, items json, options jsonb default '{}') returns json
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    moment timestamptz := clock();
+    of_tenant text := coalesce(options ->> 'tenant', 'default');
+    expiry timestamptz := expiry_of(options, greatest(moment, (options ->> 'run_at')::timestamptz,
+        moment + make_interval(secs => (options ->> 'delay')::float8)));
+    known tasks := known_task(submit.task);
+    more boolean := coalesce((options ->> 'more')::boolean, false);
+    request requests;
+    batch batches;
+    hits bigint[] := '{}';
+    added integer;
+begin
+    if options ? 'batch_id' then
+        select * into batch from batches
+        where id = (options ->> 'batch_id')::uuid and opened_by = pg_current_xact_id();
+        if batch.id is null then
+            raise exception 'The batch is not being submitted by this transaction.' using errcode = 'BM002';
+        end if;
+    else
+        if options ? 'on_finish' then
+            perform known_task(options ->> 'on_finish');
+        end if;
+        if options ? 'idempotency_key' then
+            request := take_request(of_tenant, options ->> 'idempotency_key',
+                coalesce(options ->> 'digest', case when not more then
+                    md5(submit.task || items::text || (options - 'digest')::text) end), expiry);
+            if request.key is not null then
+                return json_build_object('batch_id', request.batch_id, 'existing', true,
+                    'digest', request.digest);
+            end if;
+        end if;
+        insert into batches (id, tenant, task, labels, on_finish, slots, opened_by, created_at,
+            expires_at, expires_on)
+        values (gen_random_uuid(), of_tenant, submit.task, coalesce(options -> 'labels', '{}'),
+            options ->> 'on_finish', (options ->> 'limit')::integer, pg_current_xact_id(), moment,
+            expiry, day_of(expiry))
+        returning * into batch;
+        perform make_batch_limit(batch);
+    end if;
+    if not options ? 'checked' then
+        perform check_options(options);
+        perform check_jobs(known, items);
+    end if;
+
+    if strpos(items::text, '"cache_key"') > 0 then
+        hits := add_cached(batch, items, moment);
+    end if;
+    added := add_jobs(batch, items, options, hits, moment);
+    update batches
+    set total = total + cardinality(hits) + added,
+        duplicates = duplicates + json_array_length(items) - cardinality(hits) - added,
+        completed = completed + cardinality(hits),
+        opened_by = case when more then opened_by end
+    where id = batch.id
+    returning * into batch;
+    if not more then
+        if batch.total + batch.duplicates = 0 then
+            raise exception 'There is nothing to submit: a batch has at least one job.'
+                using errcode = 'BM002';
+        end if;
+        update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')
+        where tenant = of_tenant and key = options ->> 'idempotency_key';
+        update events set data = json_build_object('task', batch.task, 'total', batch.total)
+        where batch_id = batch.id and number = 1 and expires_on = batch.expires_on;
+        if batch.completed = batch.total then
+            perform finish_batches(array[batch.id], moment);
+        end if;
+        perform notify_workers(array[submit.task]);
+    end if;
+    return json_build_object('batch_id', batch.id, 'total', batch.total, 'cached', batch.completed,
+        'duplicates', batch.duplicates);
+end $$;
+
+-- Adds the items that have to run, all but those at the places in `hits`, each to its lane. Returns
+-- how many there are.
+create function add_jobs(
+    batch batches, items json, options jsonb, hits bigint[], moment timestamptz
+) returns integer
+language plpgsql as $$
+declare
+    one_lane bigint;
+    added integer;
+begin
+    if strpos(items::text, '"key"') = 0 then
+        one_lane := lane_for(batch.task, batch.tenant, batch.id, '');
+    else
+        perform lane_for(batch.task, batch.tenant, batch.id, key) from (
+            select distinct coalesce(key, '') as key from json_to_recordset(items) as i (key text)
+            order by 1) used;
+    end if;
+    with put as (
+        insert into jobs (batch_id, position, lane_id, task, tenant, key, state, priority, run_at,
+            dedup_key, cache_key, payload, created_at, expires_on)
+        select batch.id, batch.total + batch.duplicates + i.at - 1,
+            coalesce(one_lane, lane_for(batch.task, batch.tenant, batch.id, coalesce(i.key, ''))),
+            batch.task, batch.tenant, coalesce(i.key, ''),
+            case when due.at > moment then 'scheduled' else 'ready' end::job_state,
+            coalesce(i.priority, (options ->> 'priority')::integer, 0), due.at,
+            batch.task || ':' || i.dedup_key, batch.task || ':' || i.cache_key,
+            coalesce(i.payload, 'null'), moment, batch.expires_on
+        from rows from (json_to_recordset(items) as (payload json, key text, priority integer,
+            run_at timestamptz, delay double precision, dedup_key text, cache_key text)
+        ) with ordinality as i (payload, key, priority, run_at, delay, dedup_key, cache_key, at)
+        cross join lateral (
+            select coalesce(i.run_at, moment + make_interval(secs => i.delay),
+                (options ->> 'run_at')::timestamptz,
+                moment + make_interval(secs => (options ->> 'delay')::float8), moment) as at) due
+        where i.at <> all (hits)
+        on conflict (tenant, dedup_key) where dedup_key is not null do nothing
+        returning lane_id, state, run_at
+    ), told as (
+        update lanes l set ready_at = least(l.ready_at, p.due_at)
+        from (
+            select lane_id, min(case state when 'ready' then moment else run_at end) as due_at
+            from put group by lane_id) p
+        where l.id = p.lane_id
+    )
+    select count(*) into added from put;
+    return added;
+end $$;
+
+-- Completes the items whose result is known already. Returns their places.
+create function add_cached(batch batches, items json, moment timestamptz) returns bigint[]
+language plpgsql as $$
+declare
+    hits bigint[];
+    before integer := greatest(batch.last_event, 1);
+begin
+    with hit as (
+        insert into finished (id, batch_id, position, task, tenant, key, state, priority, run_at, attempt,
+            snoozes, finished_at, cached, cache_key, payload, result, created_at, expires_on)
+        select nextval(pg_get_serial_sequence('batchmill.jobs', 'id')), batch.id,
+            batch.total + batch.duplicates + i.at - 1, batch.task, batch.tenant, coalesce(i.key, ''),
+            'completed', 0, moment, 0, 0, moment, true, batch.task || ':' || i.cache_key,
+            coalesce(i.payload, 'null'), known.result, moment, batch.expires_on
+        from rows from (json_to_recordset(items) as (payload json, key text, cache_key text)
+        ) with ordinality as i (payload, key, cache_key, at)
+        cross join lateral (
+            select cached_result(batch.tenant, batch.task || ':' || i.cache_key) as result) known
+        where i.cache_key is not null and known.result is not null
+        returning id, position, task
+    ), told as (
+        insert into events (batch_id, number, tenant, type, job_id, position, data, at, expires_on)
+        select batch.id, before + row_number() over (order by position), batch.tenant, 'job_completed',
+            id, position, json_build_object('task', task, 'cached', true), moment, batch.expires_on
+        from hit
+    )
+    select coalesce(array_agg(position - batch.total - batch.duplicates + 1), '{}') into hits from hit;
+    if hits <> '{}' then
+        if batch.last_event = 0 then
+            insert into events (batch_id, number, tenant, type, data, at, expires_on)
+            values (batch.id, 1, batch.tenant, 'batch_started', null, moment, batch.expires_on);
+        end if;
+        update batches
+        set last_event = before + cardinality(hits), state = 'processing', started_at = coalesce(started_at, moment)
+        where id = batch.id;
+    end if;
+    return hits;
+end $$;

@@ -1,0 +1,122 @@
+-- Puts failed jobs of a batch back to work from the stage they failed at, with their inputs and
+-- checkpoints; `of_jobs` null means all of them. Returns how many there are.
+create function retry_batch(of_batch uuid, of_jobs bigint[] default null) returns integer
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    moment timestamptz;
+    batch batches;
+    lane record;
+    retried bigint[];
+begin
+    for lane in
+        select distinct task, tenant, key from finished
+        where batch_id = of_batch and state = 'failed' and (of_jobs is null or id = any (of_jobs))
+        order by 1, 2, 3
+    loop
+        perform lane_for(lane.task, lane.tenant, of_batch, lane.key);
+    end loop;
+    batch := lock_batch(of_batch);
+    moment := clock();
+    if batch.cancelled_at is not null then
+        raise exception 'Batch % was cancelled, so its jobs cannot be retried.', of_batch
+            using errcode = 'BM006';
+    end if;
+
+    retried := restore_jobs(array(
+        select id from finished
+        where batch_id = of_batch and expires_on = batch.expires_on and state = 'failed'
+          and (of_jobs is null or id = any (of_jobs))), batch.expires_on);
+    if retried = '{}' then
+        return 0;
+    end if;
+    with told as (
+        insert into events (batch_id, number, tenant, type, job_id, position, data, at, expires_on)
+        select of_batch, batch.last_event + 1 + row_number() over (order by position), tenant,
+            'job_retrying', id, position, json_build_object('task', task, 'manual', true), moment,
+            batch.expires_on
+        from jobs where id = any (retried)
+        union all
+        select of_batch, batch.last_event + 1, batch.tenant, 'batch_retried', null, null,
+            json_build_object('jobs', cardinality(retried)), moment, batch.expires_on
+    )
+    update batches
+    set failed = failed - cardinality(retried), state = 'processing', finished_at = null,
+        last_event = last_event + 1 + cardinality(retried),
+        generation = generation + (batch.finished_at is not null)::integer
+    where id = of_batch;
+    perform make_batch_limit(batch);
+    perform wait_in_lanes(retried, moment);
+    if batch.watched_until > moment then
+        perform notify_watchers(array[of_batch]);
+    end if;
+    perform notify_workers(array(select distinct task from jobs where id = any (retried)));
+    return cardinality(retried);
+end $$;
+
+-- Retries one failed job, of a batch or alone.
+create function retry_job(of_job bigint) returns integer
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    moment timestamptz := clock();
+    known finished;
+begin
+    select * into known from finished where id = of_job;
+    if known.id is null and not exists (select from jobs where id = of_job) then
+        raise exception 'There is no job %.', of_job using errcode = 'BM005';
+    end if;
+    if known.state is distinct from 'failed' then
+        raise exception 'Job % has not failed, so it cannot be retried.', of_job using errcode = 'BM006';
+    end if;
+    if known.batch_id is not null then
+        return retry_batch(known.batch_id, array[of_job]);
+    end if;
+    return cardinality(restore_jobs(array[of_job], known.expires_on));
+end $$;
+
+-- Moves finished jobs back among the live ones. A deduplication key that another live job has taken
+-- since is given up. Jobs of a batch go to their lanes, others to where submitted ones wait.
+create function restore_jobs(job_ids bigint[], of_day date) returns bigint[]
+language plpgsql as $$
+declare
+    restored bigint[];
+begin
+    with back as (
+        delete from finished where id = any (job_ids) and expires_on = of_day and state = 'failed' returning *
+    ), put as (
+        insert into jobs (id, batch_id, position, lane_id, task, tenant, key, state, priority, run_at,
+            dedup_key, cache_key, payload, progress, checkpoints, attempts, labels, created_at,
+            expires_on, submitted_by)
+        overriding system value
+        select id, batch_id, position,
+            case when batch_id is not null then lane_for(task, tenant, batch_id, key) end,
+            task, tenant, key, 'ready', priority, clock(),
+            case when not exists (
+                select from jobs j where j.tenant = b.tenant and j.dedup_key = b.dedup_key)
+                then dedup_key end,
+            cache_key, payload, progress, checkpoints, attempts, labels, created_at, expires_on,
+            case when batch_id is null then pg_current_xact_id() end
+        from back b
+        returning id
+    )
+    select coalesce(array_agg(id), '{}') into restored from put;
+    return restored;
+end $$;
+
+-- Deletes a finished batch with everything that belongs to it.
+create function delete_batch(of_batch uuid) returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    batch batches;
+begin
+    select * into batch from batches where id = of_batch for update;
+    if batch.id is null then
+        raise exception 'There is no batch %.', of_batch using errcode = 'BM005';
+    end if;
+    if batch.finished_at is null then
+        raise exception 'Batch % is not finished: cancel it first.', of_batch using errcode = 'BM006';
+    end if;
+    delete from finished where batch_id = of_batch and expires_on = batch.expires_on;
+    delete from events where batch_id = of_batch and expires_on = batch.expires_on;
+    delete from requests where batch_id = of_batch;
+    delete from batches where id = of_batch;
+end $$;

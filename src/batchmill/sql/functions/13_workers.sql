@@ -1,0 +1,43 @@
+create function register_task(
+    task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb
+) returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    scope text;
+begin
+    insert into tasks (name, retry, keyed, payload_limit, registered_at)
+    values (task_name, register_task.retry, register_task.keyed, register_task.payload_limit, clock())
+    on conflict (name) do update set retry = excluded.retry, keyed = excluded.keyed,
+        payload_limit = excluded.payload_limit, registered_at = excluded.registered_at
+    where (tasks.retry, tasks.keyed, tasks.payload_limit)
+        is distinct from (excluded.retry, excluded.keyed, excluded.payload_limit);
+    foreach scope in array array['', '/batch:*', '/tenant:*', '/key:*'] loop
+        perform declare_limit('task:' || task_name || scope,
+            (declared -> scope ->> 'slots')::integer, (declared -> scope ->> 'rate')::integer,
+            (declared -> scope ->> 'period')::float8);
+    end loop;
+end $$;
+
+create function register_worker(
+    worker_name text, version text, tasks text[], concurrency integer, lease double precision
+) returns bigint
+language sql set search_path = batchmill, pg_catalog, pg_temp as $$
+    insert into workers (name, version, tasks, concurrency, started_at, lease_until)
+    values (worker_name, version, tasks, concurrency, clock(), clock() + make_interval(secs => lease))
+    returning id
+$$;
+
+-- Renews a worker's lease. Returns the jobs it must stop: those that were cancelled. Null: it was
+-- given up for lost, and its jobs belong to others.
+create function renew_lease(worker bigint, lease double precision) returns bigint[]
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    update workers set lease_until = clock() + make_interval(secs => lease)
+    where id = worker and state in ('live', 'draining');
+    if not found then
+        return null;
+    end if;
+    return array(
+        select id from jobs where worker_id = worker and state = 'running' and cancelled_at is not null);
+end $$;

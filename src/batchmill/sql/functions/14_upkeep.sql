@@ -1,0 +1,130 @@
+-- Makes a worker the one that does the upkeep, or keeps it so: until it stops looking, or its own
+-- lease lapses. Everything it does is safe to do twice, so a change in the middle costs nothing.
+create function lead(worker bigint, seconds double precision) returns boolean
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    insert into leases (name, worker_id, until)
+    values ('upkeep', worker, clock() + make_interval(secs => seconds))
+    on conflict (name) do update set worker_id = excluded.worker_id, until = excluded.until
+    where leases.worker_id = worker or leases.until < clock() or not exists (
+        select from workers w where w.id = leases.worker_id
+          and w.state in ('live', 'draining') and w.lease_until > clock());
+    return found;
+end $$;
+
+-- What a look at the clock finds to do; null for a worker that does not lead.
+create function look_after(worker bigint, seconds double precision) returns json
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    if not lead(worker, seconds) then
+        return null;
+    end if;
+    update workers set state = 'lost', idle = false
+    where state in ('live', 'draining') and lease_until < clock();
+    return json_build_object(
+        'now', clock(),
+        'lapsed', (
+            select coalesce(json_agg(lapsed), '[]') from (
+                select j.id, j.fence, j.task, j.attempt, t.retry
+                from jobs j left join workers w on w.id = j.worker_id
+                left join tasks t on t.name = j.task
+                where j.state = 'running' and (w.id is null or w.state in ('lost', 'stopped'))
+                limit 500) lapsed),
+        'due', (
+            select coalesce(json_agg(due), '[]') from (
+                select name, cron, timezone, missed, next_at from schedules
+                where not paused and next_at <= clock() order by next_at limit 100) due));
+end $$;
+
+-- Fires a schedule for the given times and moves it on, unless someone has meanwhile.
+create function fire_schedule(
+    schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz
+) returns boolean
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    fired schedules;
+begin
+    update schedules set next_at = then_at, last_at = coalesce(times[cardinality(times)], last_at)
+    where name = schedule_name and next_at = expected and not paused
+    returning * into fired;
+    if fired.name is null then
+        return false;
+    end if;
+    perform enqueue(fired.task, fired.payload, jsonb_build_object(
+        'tenant', fired.tenant, 'priority', fired.priority,
+        'labels', jsonb_build_object('schedule', fired.name, 'due', due)))
+    from unnest(times) as due;
+    return true;
+end $$;
+
+-- Lets go of what has expired; batches that have not finished have to be cancelled first.
+create function expire(today date) returns json
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    deleted integer;
+begin
+    with gone as (
+        delete from batches where id in (
+            select id from batches where expires_at < clock() and finished_at is not null
+            limit 10000 for update skip locked)
+        returning id)
+    select count(*) into deleted from gone;
+    delete from requests where expires_at < clock();
+    return json_build_object('deleted', deleted, 'dropped', drop_expired_partitions(today));
+end $$;
+
+-- Clears what nobody needs any more, and mends what only a lost race could leave behind.
+create function tidy() returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    delete from workers w
+    where state in ('stopped', 'lost') and lease_until < clock() - interval '30 days'
+      and not exists (select from jobs j where j.worker_id = w.id and j.state = 'running');
+    delete from lanes l where id in (
+        select id from lanes c
+        where running = 0 and case when batch_id is null then ready_at is null else not exists (
+            select from batches b where b.id = c.batch_id and b.finished_at is null) end
+        limit 1000 for update skip locked)
+      and not exists (select from jobs j where j.lane_id = l.id);
+    update lanes l set slots = lane_slots(l.task, l.batch_id)
+    where id in (
+        select id from lanes
+        where batch_id is not null and slots is distinct from lane_slots(task, batch_id)
+        for update skip locked);
+    delete from statistics where minute < clock() - interval '30 days';
+end $$;
+
+-- Drops limits that templates made and nobody counts on. Apart from `tidy`, which holds lanes: those
+-- come after the lock that this needs.
+create function tidy_limits() returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    if exists (select from limits m where is_idle(m)) then
+        perform hold_limits_still();
+        delete from limits m where is_idle(m);
+    end if;
+end $$;
+
+create function is_idle(m limits) returns boolean
+language sql stable as $$
+    select m.template is not null and m.running = 0 and not m.parked and not m.paused
+        and m.set_slots is null and m.set_rate is null and not exists (
+            select from unnest(m.started_at) as at where at > clock() - make_interval(secs => m.period))
+$$;
+
+-- Adds up the minutes that have passed since the last time.
+create function add_statistics() returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    upto timestamptz := date_trunc('minute', clock());
+    since timestamptz := coalesce((select max(minute) + interval '1 minute' from statistics),
+        upto - interval '1 hour');
+begin
+    insert into statistics (minute, task, state, code, jobs, wait_seconds, run_seconds)
+    select date_trunc('minute', finished_at), task, state, coalesce(error ->> 'code', ''), count(*),
+        coalesce(sum(extract(epoch from started_at - run_at)), 0),
+        coalesce(sum(extract(epoch from finished_at - started_at)), 0)
+    from finished where finished_at >= since and finished_at < upto
+    group by 1, 2, 3, 4
+    on conflict do nothing;
+end $$;

@@ -1,0 +1,239 @@
+-- What operators look at. Jobs are counted up to %(cap)s and no further, and found by index, so that
+-- a million that wait cost no more than ten thousand. Waiting jobs whose time has come count as ready
+-- whether or not a claim has looked at them since.
+
+-- name: walk_indexes
+select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+    set_config('statement_timeout', '20s', true)
+
+-- name: tasks_overview
+with waiting as materialized (
+    select id, task from batchmill.lanes where ready_at is not null
+), loose as materialized (
+    select task, run_at from batchmill.jobs
+    where lane_id is null order by submitted_by limit %(cap)s
+), running as materialized (
+    select task, count(*) as n from batchmill.jobs where state = 'running' group by task
+), recent as materialized (
+    select task, sum(jobs) as n, sum(wait_seconds) as wait_seconds, sum(run_seconds) as run_seconds
+    from batchmill.statistics
+    where minute >= date_trunc('minute', batchmill.clock()) - make_interval(mins => %(minutes)s)
+      and state <> 'cancelled'
+    group by task
+)
+select t.name,
+    least(%(cap)s, ready.n + loose.ready) as ready,
+    least(%(cap)s, later.n + loose.later) as scheduled,
+    coalesce(running.n, 0) as running,
+    (select count(*) from batchmill.workers w
+     where t.name = any (w.tasks) and w.state = 'live' and w.lease_until > batchmill.clock()) as workers,
+    extract(epoch from batchmill.clock() - least(oldest.at, loose.oldest))::float8 as oldest_ready_seconds,
+    coalesce(recent.n, 0) / (60.0 * %(minutes)s)::float8 as jobs_per_second,
+    (recent.wait_seconds / recent.n)::float8 as average_wait_seconds,
+    (recent.run_seconds / recent.n)::float8 as average_run_seconds
+from batchmill.tasks t
+left join running on running.task = t.name
+left join recent on recent.task = t.name
+cross join lateral (
+    select count(*) as n from (
+        select from waiting w
+        cross join lateral (
+            (select from batchmill.jobs j
+             where j.lane_id = w.id and j.state = 'ready' limit %(cap)s)
+            union all
+            (select from batchmill.jobs j
+             where j.lane_id = w.id and j.state = 'scheduled' and j.run_at <= batchmill.clock()
+             limit %(cap)s)
+        ) j where w.task = t.name limit %(cap)s) counted
+) ready
+cross join lateral (
+    select count(*) as n from (
+        select from waiting w
+        cross join lateral (
+            select from batchmill.jobs j
+            where j.lane_id = w.id and j.state = 'scheduled' and j.run_at > batchmill.clock()
+            limit %(cap)s
+        ) j where w.task = t.name limit %(cap)s) counted
+) later
+cross join lateral (
+    select min(head.run_at) as at from waiting w
+    cross join lateral (
+        (select j.run_at from batchmill.jobs j
+         where j.lane_id = w.id and j.state = 'ready' order by -j.priority, j.id limit 1)
+        union all
+        (select j.run_at from batchmill.jobs j
+         where j.lane_id = w.id and j.state = 'scheduled' and j.run_at <= batchmill.clock()
+         order by j.run_at limit 1)
+    ) head where w.task = t.name
+) oldest
+cross join lateral (
+    select count(*) filter (where run_at <= batchmill.clock()) as ready,
+        count(*) filter (where run_at > batchmill.clock()) as later,
+        min(run_at) filter (where run_at <= batchmill.clock()) as oldest
+    from loose where loose.task = t.name
+) loose
+order by t.name
+
+-- name: busiest_lanes
+select l.task, l.tenant, l.batch_id, l.key, l.running, l.slots, waiting.n as waiting,
+    case when m.id is not null then m.name
+         when l.running >= l.slots then 'task:' || l.task || '/batch:*' end as blocked_by,
+    coalesce(m.paused, false) as paused
+from (
+    select * from batchmill.lanes where ready_at <= batchmill.clock()
+    order by ready_at limit %(lanes)s) l
+left join batchmill.limits m on m.id = l.blocked_by
+cross join lateral (
+    select count(*) as n from (
+        (select from batchmill.jobs j
+         where j.lane_id = l.id and j.state = 'ready' limit %(cap)s)
+        union all
+        (select from batchmill.jobs j
+         where j.lane_id = l.id and j.state = 'scheduled' and j.run_at <= batchmill.clock()
+         limit %(cap)s)
+        limit %(cap)s) counted
+) waiting
+where waiting.n > 0
+order by waiting.n desc, l.task, l.tenant, l.id limit %(count)s
+
+-- name: limits_in_use
+select name, coalesce(set_slots, declared_slots) as slots, running, rate, period, paused,
+    set_slots is not null or set_rate is not null as is_set
+from batchmill.limits
+where (running > 0 or paused or parked) and (slots is not null or rate is not null)
+order by paused desc, parked desc, name limit %(count)s
+
+-- name: workers_overview
+select w.id, w.name, w.version, w.tasks, w.concurrency,
+    case when w.state in ('live', 'draining') and w.lease_until < batchmill.clock()
+        then 'lost' else w.state end as state,
+    w.started_at, extract(epoch from w.lease_until - batchmill.clock())::float8 as lease_seconds,
+    (select count(*) from batchmill.jobs j where j.worker_id = w.id and j.state = 'running') as running
+from batchmill.workers w
+where w.state in ('live', 'draining')
+   or w.state = 'lost' and w.lease_until > batchmill.clock() - make_interval(secs => %(seconds)s)
+order by array_position('{live,draining,lost}', w.state), w.id limit %(count)s
+
+-- name: failures_by_code
+select task, code, count(*) as jobs, max(finished_at) as last_at,
+    (array_agg(id order by finished_at desc))[1] as last_job_id,
+    (array_agg(message order by finished_at desc))[1] as last_message
+from (
+    select id, task, error ->> 'code' as code, error ->> 'message' as message, finished_at
+    from batchmill.finished
+    where state = 'failed' and finished_at > batchmill.clock() - make_interval(secs => %(seconds)s)
+    order by finished_at desc limit %(cap)s) failed
+group by task, code order by count(*) desc, task, code
+
+-- name: list_batches
+select id, tenant, task, state, total, running, completed, failed, cancelled, duplicates, last_event,
+    generation, labels, created_at, started_at, finished_at, cancelled_at, expires_at
+from batchmill.batches
+where (%(state)s::text is null or state::text = %(state)s)
+  and (%(task)s::text is null or task = %(task)s)
+  and (%(tenant)s::text is null or tenant = %(tenant)s)
+order by created_at desc, id limit %(count)s
+
+-- name: list_jobs
+-- Looks among the newest that wait or run, that failed, and that ended otherwise: so many of each.
+select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at, started_at,
+    finished_at, extract(epoch from coalesce(finished_at, batchmill.clock()) - started_at)::float8
+        as run_seconds, error ->> 'code' as code, error ->> 'message' as message
+from (
+    (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
+        started_at, null::timestamptz as finished_at, null::jsonb as error
+     from batchmill.jobs
+     where %(state)s::text is null or %(state)s in ('ready', 'scheduled', 'running')
+     order by id desc limit %(cap)s)
+    union all
+    (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
+        started_at, finished_at, error
+     from batchmill.finished
+     where state = 'failed' and (%(state)s::text is null or %(state)s = 'failed')
+     order by finished_at desc limit %(cap)s)
+    union all
+    (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
+        started_at, finished_at, error
+     from batchmill.finished
+     where state <> 'failed' and (%(state)s::text is null or %(state)s in ('completed', 'cancelled'))
+     order by id desc limit %(cap)s)
+) newest
+where (%(state)s::text is null or state::text = %(state)s)
+  and (%(task)s::text is null or task = %(task)s)
+  and (%(tenant)s::text is null or tenant = %(tenant)s)
+order by id desc limit %(count)s
+
+-- name: list_jobs_of_batch
+select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at, started_at,
+    finished_at, extract(epoch from coalesce(finished_at, batchmill.clock()) - started_at)::float8
+        as run_seconds, error ->> 'code' as code, error ->> 'message' as message
+from (
+    select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
+        started_at, null::timestamptz as finished_at, null::jsonb as error
+    from batchmill.jobs where batch_id = %(batch)s
+    union all
+    select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
+        started_at, finished_at, error
+    from batchmill.finished
+    where batch_id = %(batch)s
+      and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
+) jobs
+where (%(state)s::text is null or state::text = %(state)s)
+  and (%(task)s::text is null or task = %(task)s)
+order by position limit %(count)s
+
+-- name: task_names
+select name from batchmill.tasks order by name
+
+-- name: limit_names
+select name from batchmill.limits order by name limit 1000
+
+-- name: schedule_names
+select name from batchmill.schedules order by name
+
+-- name: server_facts
+select current_setting('server_version') as version, current_database() as database, current_user as user,
+    clock_timestamp() as now,
+    pg_is_in_recovery() as is_standby,
+    current_setting('autovacuum')::boolean as autovacuum,
+    pg_notification_queue_usage() as notify_queue,
+    current_setting('max_connections')::integer
+        - current_setting('superuser_reserved_connections')::integer as connections,
+    (select count(*) from pg_stat_activity where backend_type = 'client backend') as connected
+
+-- name: held_horizons
+select 'the prepared transaction ' || gid as holder,
+    extract(epoch from clock_timestamp() - prepared)::float8 as seconds
+from pg_prepared_xacts where database = current_database()
+union all
+select 'the replication slot ' || slot_name || case when active then '' else ', which nobody uses,' end,
+    null
+from pg_replication_slots where (xmin is not null or catalog_xmin is not null) and not active
+
+-- name: abandoned_jobs
+select j.worker_id, max(w.name) as worker, count(*) as jobs, (array_agg(j.id))[1:5] as some
+from batchmill.jobs j left join batchmill.workers w on w.id = j.worker_id
+where j.state = 'running'
+  and (w.id is null or w.state in ('lost', 'stopped') or w.lease_until < batchmill.clock())
+group by j.worker_id order by count(*) desc
+
+-- name: upkeep_leader
+select w.name, extract(epoch from l.until - batchmill.clock())::float8 as seconds
+from batchmill.leases l left join batchmill.workers w on w.id = l.worker_id
+where l.name = 'upkeep'
+
+-- name: missing_partitions
+select count(*) as missing from unnest(array['finished', 'events']) as parent
+cross join generate_series(0, %(days)s) as ahead
+where to_regclass(format('batchmill.%%s_%%s', parent,
+    to_char(batchmill.day_of(batchmill.clock()) + ahead, 'YYYYMMDD'))) is null
+
+-- name: hot_tables
+select c.relname as name, coalesce(s.n_live_tup, 0) as live, coalesce(s.n_dead_tup, 0) as dead,
+    greatest(s.last_vacuum, s.last_autovacuum) as vacuumed_at,
+    coalesce('autovacuum_enabled=false' = any (c.reloptions), false) as is_left_out
+from pg_class c
+join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'batchmill'
+left join pg_stat_user_tables s on s.relid = c.oid
+where c.relname in ('jobs', 'lanes', 'batches', 'limits', 'workers')
+order by c.relname

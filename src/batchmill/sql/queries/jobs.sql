@@ -1,0 +1,68 @@
+-- name: submit
+select batchmill.submit(%(task)s, cast(%(items)s as json), cast(%(options)s as jsonb))
+
+-- name: enqueue
+select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb))
+
+-- name: claim
+select batchmill.claim(%(worker)s, %(tasks)s, %(wants)s, %(want)s, %(spare)s, cast(%(since)s as xid8))
+
+-- name: finish
+select batchmill.finish(cast(%(outcomes)s as json))
+
+-- name: report_progress
+select batchmill.report_progress(cast(%(reports)s as json))
+
+-- name: save_checkpoint
+select batchmill.save_checkpoint(%(job)s, %(fence)s, %(name)s, cast(%(value)s as json))
+
+-- name: retry_job
+select batchmill.retry_job(%(job)s)
+
+-- name: cancel_job
+select batchmill.cancel_job(%(job)s)
+
+-- name: job
+select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
+    created_at, started_at, null::timestamptz as finished_at, false as cached, payload, null::json as result,
+    null::jsonb as error, progress, labels, attempts
+from batchmill.jobs where id = %(job)s
+union all
+select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
+    created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
+from batchmill.finished where id = %(job)s
+
+-- name: watch_job
+update batchmill.jobs set watched = true where id = %(job)s and not watched
+
+-- name: jobs_of_batch
+select * from (
+    select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
+        created_at, started_at, null::timestamptz as finished_at, false as cached, payload,
+        null::json as result, null::jsonb as error, progress, labels, attempts
+    from batchmill.jobs
+    where lane_id in (select id from batchmill.lanes where batch_id = %(batch)s) and position > %(after)s
+    union all
+    select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
+        created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
+    from batchmill.finished
+    where batch_id = %(batch)s and position > %(after)s
+      and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
+) jobs order by position limit %(count)s
+
+-- name: find_jobs
+select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
+    created_at, started_at, null::timestamptz as finished_at, false as cached, payload, null::json as result,
+    null::jsonb as error, progress, labels, attempts
+from batchmill.jobs
+where (%(state)s::text is null or state::text = %(state)s)
+  and (%(task)s::text is null or task = %(task)s) and (%(tenant)s::text is null or tenant = %(tenant)s)
+  and id < %(before)s
+union all
+select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
+    created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
+from batchmill.finished
+where (%(state)s::text is null or state::text = %(state)s)
+  and (%(task)s::text is null or task = %(task)s) and (%(tenant)s::text is null or tenant = %(tenant)s)
+  and id < %(before)s
+order by id desc limit %(count)s

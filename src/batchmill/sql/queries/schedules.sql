@@ -1,0 +1,22 @@
+-- name: save_schedule
+insert into batchmill.schedules (name, task, payload, tenant, priority, cron, timezone, missed, next_at)
+values (%(name)s, %(task)s, %(payload)s::json, %(tenant)s, %(priority)s, %(cron)s, %(timezone)s,
+    %(missed)s, %(next_at)s)
+on conflict (name) do update set task = excluded.task, payload = excluded.payload,
+    tenant = excluded.tenant, priority = excluded.priority, missed = excluded.missed,
+    next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone)
+        then schedules.next_at else excluded.next_at end,
+    cron = excluded.cron, timezone = excluded.timezone
+
+-- name: delete_schedule
+delete from batchmill.schedules where name = %(name)s returning name
+
+-- name: pause_schedule
+update batchmill.schedules set paused = %(paused)s where name = %(name)s returning name
+
+-- name: schedules
+select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at
+from batchmill.schedules order by name
+
+-- name: clock
+select batchmill.clock()

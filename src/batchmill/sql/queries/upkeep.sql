@@ -1,0 +1,33 @@
+-- name: look_after
+select batchmill.look_after(%(worker)s, %(seconds)s)
+
+-- name: fire_schedule
+select batchmill.fire_schedule(%(name)s, %(expected)s, %(times)s::timestamptz[], %(then_at)s)
+
+-- name: make_partitions
+select batchmill.make_partitions()
+
+-- name: late_batches
+select id from batchmill.batches
+where expires_at < batchmill.clock() and finished_at is null and cancelled_at is null
+limit 100
+
+-- name: expire
+select batchmill.expire(batchmill.day_of(batchmill.clock()))
+
+-- name: tidy
+select batchmill.tidy()
+
+-- name: tidy_limits
+select batchmill.tidy_limits()
+
+-- name: add_statistics
+select batchmill.add_statistics()
+
+-- name: held_snapshots
+select pid, usename as user, application_name as application, state,
+    extract(epoch from clock_timestamp() - xact_start) as seconds
+from pg_stat_activity
+where backend_xmin is not null and xact_start < clock_timestamp() - make_interval(secs => %(seconds)s)
+  and pid <> pg_backend_pid() and datname = current_database()
+order by xact_start

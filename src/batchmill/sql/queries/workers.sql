@@ -1,0 +1,15 @@
+-- name: register_task
+select batchmill.register_task(%(name)s, %(retry)s::jsonb, %(keyed)s, %(payload_limit)s, %(limits)s::jsonb)
+
+-- name: register_worker
+select batchmill.register_worker(%(name)s, %(version)s, %(tasks)s, %(concurrency)s, %(lease)s)
+
+-- name: renew_lease
+select batchmill.renew_lease(%(worker)s, %(lease)s)
+
+-- name: set_worker_state
+update batchmill.workers set state = %(state)s, idle = false
+where id = %(worker)s and state in ('live', 'draining')
+
+-- name: jobs_of_worker
+select id, fence from batchmill.jobs where worker_id = %(worker)s and state = 'running'

@@ -1,0 +1,139 @@
+"""Connections to Postgres, and the one way to run a named query."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+from psycopg.types.json import set_json_loads
+from psycopg_pool import AsyncConnectionPool
+from pydantic_core import from_json
+
+from batchmill.config import Pooler
+from batchmill.errors import ConfigurationError, DatabaseUnavailable
+from batchmill.store.errors import TRY_AGAIN, translated
+from batchmill.store.queries import queries
+
+log = logging.getLogger("batchmill.store")
+
+OLDEST_SERVER = 15
+TRIES = 5
+
+# A peer that vanished is noticed in seconds, not after the kernel's two hours.
+PATIENCE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+    "application_name": "batchmill",
+}
+
+
+class Database:
+    """A pool of connections. Behind a pooler in transaction mode nothing is kept in a session:
+    no prepared statements, no LISTEN, settings only inside a transaction."""
+
+    def __init__(self, dsn: str, *, pooler: Pooler = "auto", size: int = 10):
+        self.dsn = dsn
+        self._wanted: Pooler = pooler
+        self._size = size
+        self._pool: AsyncConnectionPool | None = None
+        self.behind_pooler = pooler == "transaction"
+
+    async def open(self) -> None:
+        async with await self.connect() as conn:
+            version = conn.info.server_version // 10_000
+            if version < OLDEST_SERVER:
+                raise ConfigurationError(f"batchmill needs PostgreSQL 15 or newer, not {version}.")
+            if self._wanted == "auto":
+                self.behind_pooler = await _is_pooled(conn)
+        self._pool = AsyncConnectionPool(
+            self.dsn,
+            min_size=0,
+            max_size=self._size,
+            timeout=10,
+            max_idle=60,
+            open=False,
+            check=AsyncConnectionPool.check_connection,
+            kwargs=self._options(),
+            configure=_configure,
+        )
+        await self._pool.open()
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+
+    async def connect(self) -> AsyncConnection[Any]:
+        """A connection outside the pool; the caller closes it."""
+        with translated():
+            conn = await AsyncConnection.connect(self.dsn, **self._options())
+        await _configure(conn)
+        return conn
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
+        if self._pool is None:
+            raise DatabaseUnavailable("The mill is closed: open it with `async with mill:`.")
+        with translated():
+            async with self._pool.connection() as conn:
+                yield conn
+
+    async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
+        """What a named query gives; deadlocks and serialization failures are tried again."""
+        for attempt in range(1, TRIES + 1):
+            try:
+                async with self.connection() as conn:
+                    return await rows(conn, name, params)
+            except psycopg.Error as error:
+                if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
+                    raise
+                await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))
+        raise AssertionError("unreachable")
+
+    async def value(self, name: str, /, **params: Any) -> Any:
+        found = await self.rows(name, **params)
+        return next(iter(found[0].values())) if found else None
+
+    async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
+        """For what needs a table to itself: if someone uses it, waiting would block everyone."""
+        try:
+            async with self.connection() as conn, conn.transaction():
+                await conn.execute("set local lock_timeout = '200ms'")
+                found = await rows(conn, name, params)
+        except psycopg.errors.LockNotAvailable:
+            log.info("Tables are busy: %s is left for later.", name)
+            return None
+        return next(iter(found[0].values()))
+
+    def _options(self) -> dict[str, Any]:
+        return PATIENCE | {
+            "autocommit": True,
+            "row_factory": dict_row,
+            "prepare_threshold": None if self.behind_pooler else 5,
+        }
+
+
+async def rows(
+    conn: AsyncConnection[Any], name: str, params: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    cursor = await conn.execute(queries()[name].encode(), params)
+    return await cursor.fetchall() if cursor.description else []
+
+
+async def _configure(conn: AsyncConnection[Any]) -> None:
+    set_json_loads(from_json, conn)
+
+
+async def _is_pooled(conn: AsyncConnection[Any]) -> bool:
+    """A pooler hands out a process id of its own making; Postgres tells the real one."""
+    cursor = await conn.execute("select pg_backend_pid() as pid")
+    row = await cursor.fetchone()
+    return row is None or row["pid"] != conn.info.backend_pid

@@ -1,0 +1,81 @@
+"""From what psycopg raises to what batchmill raises."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg_pool import PoolTimeout
+
+from batchmill.errors import (
+    BatchmillError,
+    Conflict,
+    DatabaseUnavailable,
+    IdempotencyConflict,
+    InvalidInput,
+    LeaseLost,
+    NotFound,
+    PayloadTooLarge,
+    SchemaError,
+    UnknownTask,
+)
+
+OWN: dict[str, type[BatchmillError]] = {
+    "BM001": UnknownTask,
+    "BM002": InvalidInput,
+    "BM003": PayloadTooLarge,
+    "BM004": IdempotencyConflict,
+    "BM005": NotFound,
+    "BM006": Conflict,
+    "BM010": LeaseLost,
+}
+# Data that does not fit (22), or more of it than there may be (54).
+UNSTORABLE = {"22", "54"}
+NO_SCHEMA = {"3F000", "42P01", "42883", "42704"}
+TRY_AGAIN = {"40001", "40P01"}
+READ_ONLY = "25006"
+
+# What a connection says when the server is gone, going, not ready yet, or a standby now.
+GONE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError)
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """True if another connection, or the same one later, may do better."""
+    if isinstance(error, DatabaseUnavailable):
+        return True
+    return isinstance(error, GONE) or getattr(error, "sqlstate", None) == READ_ONLY
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        if (ours := translate(error)) is error:
+            raise
+        raise ours from error
+
+
+def translate(error: Exception) -> Exception:
+    state = getattr(error, "sqlstate", None)
+    diag = getattr(error, "diag", None)
+    message = (diag and diag.message_primary) or str(error)
+    if state in OWN:
+        return OWN[state](message)
+    if state in NO_SCHEMA and "batchmill" in str(error):
+        return SchemaError(
+            "The database has no batchmill schema, or an old one: run `batchmill migrate up`."
+        )
+    if state is not None and state[:2] in UNSTORABLE:
+        return InvalidInput(f"Postgres cannot store this text: {message}.")
+    if state == READ_ONLY:
+        return DatabaseUnavailable("Postgres is read-only: it is a standby, or failing over.")
+    if state in TRY_AGAIN:
+        return error
+    if isinstance(error, GONE):
+        return DatabaseUnavailable(f"Postgres does not answer: {_first_line(error)}")
+    return error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

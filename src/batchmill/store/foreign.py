@@ -1,0 +1,66 @@
+"""Running a named query on a connection that belongs to the caller, inside their transaction."""
+
+import inspect
+import json
+import re
+from typing import Any
+
+import psycopg
+
+from batchmill.errors import InvalidInput
+from batchmill.store.errors import translated
+from batchmill.store.queries import queries
+
+IDLE = psycopg.pq.TransactionStatus.IDLE
+PARAMETER = re.compile(r"%\((\w+)\)s")
+
+
+def require_transaction(connection: Any) -> None:
+    """For what takes several statements, which have to stand or fall together."""
+    is_psycopg = isinstance(connection, psycopg.AsyncConnection | psycopg.Connection)
+    if is_psycopg and connection.autocommit and connection.info.transaction_status == IDLE:
+        raise InvalidInput(
+            "This connection has no transaction open: use `connection.transaction()`."
+        )
+
+
+async def value_on(connection: Any, name: str, params: dict[str, Any]) -> Any:
+    """For psycopg's AsyncConnection, and SQLAlchemy's AsyncConnection and AsyncSession."""
+    with translated():
+        cursor = _execute(connection, name, params)
+        cursor = await cursor if inspect.isawaitable(cursor) else cursor
+        row = cursor.fetchone()
+        return _value(await row if inspect.isawaitable(row) else row)
+
+
+def value_on_sync(connection: Any, name: str, params: dict[str, Any]) -> Any:
+    """For psycopg's Connection, SQLAlchemy's Connection and Session, and Django's connection."""
+    with translated():
+        return _value(_execute(connection, name, params).fetchone())
+
+
+def _execute(connection: Any, name: str, params: dict[str, Any]) -> Any:
+    query = queries()[name]
+    if isinstance(connection, psycopg.AsyncConnection | psycopg.Connection):
+        return connection.execute(query.encode(), params)
+    if type(connection).__module__.startswith("sqlalchemy."):
+        return connection.execute(_sqlalchemy_text(query), params)
+    if hasattr(connection, "cursor"):
+        cursor = connection.cursor()
+        cursor.execute(query, params)
+        return cursor
+    raise InvalidInput(
+        f"A {type(connection).__name__} is not a connection that batchmill knows: give one of "
+        "psycopg, SQLAlchemy or Django."
+    )
+
+
+def _sqlalchemy_text(query: str) -> Any:
+    from sqlalchemy import text
+
+    return text(PARAMETER.sub(r":\1", query))
+
+
+def _value(row: Any) -> Any:
+    value = next(iter(row.values())) if isinstance(row, dict) else row[0]
+    return json.loads(value) if isinstance(value, str) else value

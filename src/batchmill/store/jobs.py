@@ -1,0 +1,55 @@
+"""Reading jobs."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+from batchmill.domain.job import JobError, JobRecord, JobState, Progress
+from batchmill.errors import NotFound
+from batchmill.store.database import Database
+
+PAGE = 1_000
+LARGEST_ID = 2**63 - 1
+
+
+async def get(database: Database, job_id: int) -> JobRecord:
+    found = await database.rows("job", job=job_id)
+    if not found:
+        raise NotFound(f"There is no job {job_id}.")
+    return record(found[0])
+
+
+async def of_batch(database: Database, batch_id: UUID) -> AsyncIterator[JobRecord]:
+    after = -1
+    while page := await database.rows("jobs_of_batch", batch=batch_id, after=after, count=PAGE):
+        for row in page:
+            yield record(row)
+        after = page[-1]["position"]
+
+
+async def find(
+    database: Database,
+    *,
+    state: str | None = None,
+    task: str | None = None,
+    tenant: str | None = None,
+    before: int = LARGEST_ID,
+    count: int = 50,
+) -> list[JobRecord]:
+    found = await database.rows(
+        "find_jobs", state=state, task=task, tenant=tenant, before=before, count=count
+    )
+    return [record(row) for row in found]
+
+
+def record(row: dict[str, Any]) -> JobRecord:
+    row["state"] = JobState(row["state"])
+    row["error"] = _error(row["error"]) if row["error"] else None
+    row["progress"] = Progress(**row["progress"]) if row["progress"] else None
+    row["labels"] = row["labels"] or {}
+    row["attempts"] = row["attempts"] or []
+    return JobRecord(**row)
+
+
+def _error(error: dict[str, Any]) -> JobError:
+    return JobError(error["code"], error["message"], error.get("detail", ""))

@@ -1,0 +1,38 @@
+"""A connection kept for one purpose."""
+
+import asyncio
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from batchmill.store.database import Database, rows
+from batchmill.store.errors import translated
+
+
+class Line:
+    """Made when first used, and anew after any failure; spares what a pool asks of a connection."""
+
+    def __init__(self, database: Database, patience: float):
+        self._database = database
+        self._patience = patience
+        self._conn: AsyncConnection[Any] | None = None
+        self._busy = asyncio.Lock()
+
+    async def value(self, name: str, /, **params: Any) -> Any:
+        async with self._busy:
+            try:
+                with translated():
+                    async with asyncio.timeout(self._patience):
+                        if self._conn is None:
+                            self._conn = await self._database.connect()
+                        found = await rows(self._conn, name, params)
+            except BaseException:
+                # Whatever happened, the connection may still have an answer to come.
+                await self.close()
+                raise
+        return next(iter(found[0].values())) if found else None
+
+    async def close(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            await conn.close()

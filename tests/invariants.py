@@ -1,0 +1,295 @@
+"""What must hold in the database at every moment between two transactions.
+
+Each invariant is a query that finds what breaks it, one readable line each. They are asked in one
+statement, so that they all see the same moment even while workers go on.
+"""
+
+from typing import Any
+
+import psycopg
+
+from batchmill.domain.job import FINAL, STATE_AFTER, TRANSITIONS
+
+CHANGES = ", ".join(f"('{a}', '{b}')" for a, after in TRANSITIONS.items() for b in sorted(after))
+STATES = ", ".join(f"('{event}', '{state}')" for event, state in STATE_AFTER.items())
+ENDS = ", ".join(f"'{event}'" for event, state in STATE_AFTER.items() if state in FINAL)
+
+# `kept` are the batches whose history has not expired. `every_job` is a job wherever it is kept.
+# `story` is what the events of a job tell, in order: progress changes no state, and a manual retry
+# makes a job ready at once.
+SHARED = f"""
+with kept as (
+    select * from batchmill.batches where expires_on >= batchmill.day_of(batchmill.clock())
+), every_job as (
+    select id, batch_id, task, tenant, state, attempt, fence, payload, true as live
+    from batchmill.jobs
+    union all
+    select id, batch_id, task, tenant, state, attempt, fence, payload, false
+    from batchmill.finished
+), told as (
+    select e.batch_id, e.job_id, e.number, e.type,
+        coalesce((e.data ->> 'manual')::boolean, false) as manual,
+        coalesce((e.data ->> 'cached')::boolean, false) as cached,
+        (e.data ->> 'attempt')::integer as attempt, e.data ->> 'task' as task,
+        case when (e.data ->> 'manual')::boolean then 'ready' else s.state end as state
+    from kept b join batchmill.events e on e.batch_id = b.id
+    left join (values {STATES}) as s (event, state) on s.event = e.type
+    where e.job_id is not null
+), story as (
+    select *, lag(state) over told_of_job as before, lag(type) over told_of_job as event_before,
+        lag(manual) over told_of_job as manual_before,
+        lag(attempt) over told_of_job as attempt_before,
+        lag(attempt, 2) over told_of_job as attempt_before_that
+    from told where type <> 'job_progress'
+    window told_of_job as (partition by batch_id, job_id order by number)
+), running_under as (
+    select n.name, count(*) as jobs
+    from batchmill.jobs j
+    cross join lateral batchmill.limit_names(j.task, j.tenant, j.batch_id, j.key) n
+    where j.state = 'running' group by n.name
+)
+"""
+
+INVARIANTS = {
+    "the counters of a batch are the states of its jobs": """
+        select format('batch %s counts %s, its jobs are %s', b.id,
+            (b.total, b.running, b.completed, b.failed, b.cancelled),
+            (j.total, j.running, j.completed, j.failed, j.cancelled))
+        from kept b cross join lateral (
+            select count(*) as total, count(*) filter (where state = 'running') as running,
+                count(*) filter (where state = 'completed') as completed,
+                count(*) filter (where state = 'failed') as failed,
+                count(*) filter (where state = 'cancelled') as cancelled
+            from every_job where batch_id = b.id) j
+        where (b.total, b.running, b.completed, b.failed, b.cancelled)
+            <> (j.total, j.running, j.completed, j.failed, j.cancelled)""",
+    "a batch is finished exactly when all its jobs have ended": """
+        select format('batch %s: finished at %s, %s of %s jobs live', b.id, b.finished_at,
+            count(j.id), b.total)
+        from batchmill.batches b left join batchmill.jobs j on j.batch_id = b.id
+        group by b.id having (b.finished_at is null) <> (count(j.id) > 0)""",
+    "the state of a batch follows from its counters": """
+        select format('batch %s is %s: %s of %s completed, %s cancelled', id, state, completed,
+            total, cancelled)
+        from kept
+        where state::text <> case
+            when cancelled_at is not null then 'cancelled'
+            when finished_at is null and started_at is null and failed + completed = 0 then 'pending'
+            when finished_at is null then 'processing'
+            when completed = total then 'completed'
+            when cancelled = total then 'cancelled'
+            when completed > 0 then 'partial'
+            else 'failed' end""",
+    "a batch tells once in each generation that it finished, and last of all": """
+        select format('batch %s: %s finish events in generation %s, the last is %s of %s', b.id,
+            e.finishes, b.generation, e.last, b.last_event)
+        from kept b cross join lateral (
+            select count(*) as finishes, max(number) as last from batchmill.events
+            where batch_id = b.id and type in ('batch_completed', 'batch_cancelled')) e
+        where e.finishes <> b.generation - (b.finished_at is null)::integer
+            or b.finished_at is not null and e.last is distinct from b.last_event""",
+    "a batch calls back once in each generation": """
+        select format('batch %s: %s callbacks in generation %s, finished at %s', b.id, c.calls,
+            b.generation, b.finished_at)
+        from kept b cross join lateral (
+            select count(*) as calls from every_job
+            where batch_id is null and task = b.on_finish
+              and payload ->> 'batch_id' = b.id::text) c
+        where b.on_finish is not null
+          and c.calls <> b.generation - (b.finished_at is null)::integer""",
+    "a batch tells once that it started, before any job does": """
+        select format('batch %s, started at %s: told %s times, as number %s, its first job as %s',
+            b.id, b.started_at, e.starts, e.number, e.first_job)
+        from kept b cross join lateral (
+            select count(*) filter (where type = 'batch_started') as starts,
+                min(number) filter (where type = 'batch_started') as number,
+                min(number) filter (where type = 'job_started') as first_job
+            from batchmill.events where batch_id = b.id) e
+        where e.starts <> (b.started_at is not null)::integer or e.first_job < e.number""",
+    "the events of a batch are numbered from 1 to its last": """
+        select format('batch %s: %s events from %s to %s, the last should be %s', b.id, e.events,
+            e.first, e.last, b.last_event)
+        from kept b cross join lateral (
+            select count(distinct number) as numbers, count(*) as events, min(number) as first,
+                max(number) as last
+            from batchmill.events where batch_id = b.id) e
+        where (e.numbers, e.events) <> (b.last_event, b.last_event)
+            or b.last_event > 0 and (e.first, e.last) <> (1, b.last_event)""",
+    "a job has ended once, and once more after each manual retry": f"""
+        select format('job %s is %s after %s ends and %s retries', j.id, j.state, s.ends, s.retries)
+        from kept b join every_job j on j.batch_id = b.id
+        cross join lateral (
+            select count(*) filter (where type in ({ENDS})) as ends,
+                count(*) filter (where manual) as retries
+            from story where batch_id = j.batch_id and job_id = j.id) s
+        where s.ends <> s.retries + (not j.live)::integer""",
+    "every change of a job's state is allowed": f"""
+        select format('job %s went from %s to %s with event %s (%s)', job_id,
+            coalesce(before, 'the start'), state, number, type)
+        from story
+        where (coalesce(before, 'ready'), state) not in ({CHANGES})
+          and not (before is null and cached and state = 'completed')
+          or manual <> (before is not distinct from 'failed')""",
+    "progress is told only of running jobs": """
+        select format('job %s told progress while %s, event %s', t.job_id, s.state, t.number)
+        from told t left join lateral (
+            select state from story where batch_id = t.batch_id and job_id = t.job_id
+                and number < t.number order by number desc limit 1) s on true
+        where t.type = 'job_progress' and s.state is distinct from 'running'""",
+    "a job's state is the one that its last event told": """
+        select format('job %s is %s, its last event says %s', j.id, j.state, s.state)
+        from kept b join every_job j on j.batch_id = b.id
+        left join lateral (
+            select state from story where batch_id = j.batch_id and job_id = j.id
+            order by number desc limit 1) s on true
+        where case when s.state is null then j.state not in ('ready', 'scheduled')
+              else j.state::text <> s.state end""",
+    "attempts are counted from 1, and only failed ones use one up": """
+        select format('job %s began attempt %s after %s (event %s)', job_id, attempt,
+            coalesce(event_before, 'nothing'), number)
+        from story
+        where type = 'job_started' and attempt <> case
+            when event_before is null or event_before = 'job_stage' or manual_before then 1
+            when event_before = 'job_retrying' then attempt_before + 1
+            else attempt_before_that end""",
+    "no job has more attempts than its task allows": """
+        select format('job %s of %s is at attempt %s of %s', j.id, j.task, j.attempt,
+            t.retry ->> 'attempts')
+        from every_job j join batchmill.tasks t on t.name = j.task
+        where j.attempt > (t.retry ->> 'attempts')::integer""",
+    "a running job has an attempt, a fence and a worker; a waiting one has neither of these two": """
+        select format('job %s is %s: worker %s, attempt %s, fence %s, started at %s', id, state,
+            worker_id, attempt, fence, started_at)
+        from batchmill.jobs
+        where case when state = 'running'
+            then attempt < 1 or num_nulls(fence, worker_id, started_at) > 0
+            else num_nonnulls(fence, worker_id, started_at) > 0 end""",
+    "no job starts before its time": """
+        select format('job %s started at %s, before %s', id, started_at, run_at)
+        from (select id, started_at, run_at from batchmill.jobs where state = 'running'
+            union all select id, started_at, run_at from batchmill.finished) j
+        where started_at < run_at""",
+    "a job is either live or finished, once": """
+        select format('job %s is there %s times: %s', id, count(*), array_agg(state))
+        from every_job group by id having count(*) > 1
+        union all
+        select format('job %s is live and %s', id, state) from batchmill.jobs
+        where state in ('completed', 'failed', 'cancelled')
+        union all
+        select format('job %s is finished and %s', id, state) from batchmill.finished
+        where state not in ('completed', 'failed', 'cancelled')""",
+    "a cancelled job never completes": """
+        select format('job %s was cancelled, and waits', id) from batchmill.jobs
+        where cancelled_at is not null and state <> 'running'
+        union all
+        select format('job %s waits in cancelled batch %s', j.id, b.id)
+        from batchmill.jobs j join kept b on b.id = j.batch_id
+        where b.cancelled_at is not null and j.state <> 'running'
+        union all
+        select format('job %s completed after batch %s was cancelled', f.id, b.id)
+        from batchmill.finished f join kept b on b.id = f.batch_id
+        where b.cancelled_at is not null and f.state <> 'cancelled'
+          and f.finished_at > b.cancelled_at""",
+    "a fence belongs to one attempt": """
+        select format('fence %s is that of jobs %s', fence, array_agg(id))
+        from every_job where fence is not null group by fence having count(*) > 1
+        union all
+        select format('job %s has fence %s, and none was given out past %s', id, fence, last_value)
+        from every_job cross join batchmill.fences where fence > last_value""",
+    "one live job has a deduplication key": """
+        select format('jobs %s of %s share the key %s', array_agg(id), tenant, dedup_key)
+        from batchmill.jobs where dedup_key is not null
+        group by tenant, dedup_key having count(*) > 1""",
+    "one tenant owns a batch, its jobs, events and lanes": """
+        select format('%s %s belongs to %s, batch %s to %s', what, o.id, o.tenant, b.id, b.tenant)
+        from batchmill.batches b join (
+            select 'job' as what, id, batch_id, tenant from every_job
+            union all select 'event', number, batch_id, tenant from batchmill.events
+            union all select 'lane', id, batch_id, tenant from batchmill.lanes) o
+            on o.batch_id = b.id and o.tenant <> b.tenant""",
+    "a job waits in its own lane": """
+        select format('job %s of %s waits in lane %s of %s', j.id,
+            (j.task, j.tenant, j.batch_id, j.key), l.id, (l.task, l.tenant, l.batch_id, l.key))
+        from batchmill.jobs j left join batchmill.lanes l on l.id = j.lane_id
+        where j.lane_id is not null and (j.task, j.tenant, j.batch_id, j.key)
+            is distinct from (l.task, l.tenant, l.batch_id, l.key)
+        union all
+        select format('job %s has no lane', id) from batchmill.jobs
+        where lane_id is null and (batch_id is not null or submitted_by is null
+            or state not in ('ready', 'scheduled'))""",
+    "a lane counts its running jobs": """
+        select format('lane %s (%s) counts %s running, there are %s', l.id, l.task, l.running,
+            count(j.id))
+        from batchmill.lanes l
+        left join batchmill.jobs j on j.lane_id = l.id and j.state = 'running'
+        group by l.id having l.running <> count(j.id)""",
+    "a limit counts the running jobs that its name fits": """
+        select format('limit %s counts %s running, there are %s', m.name, m.running,
+            coalesce(r.jobs, 0))
+        from batchmill.limits m left join running_under r on r.name = m.name
+        where m.running <> coalesce(r.jobs, 0)""",
+    "a lane learns of the work that waits in it": """
+        select format('lane %s (%s) looks at %s for jobs due at %s', l.id, l.task, l.ready_at, j.due)
+        from batchmill.lanes l cross join lateral (
+            select min(case state when 'ready' then clock else greatest(run_at, clock) end) as due
+            from batchmill.jobs cross join batchmill.clock()
+            where lane_id = l.id and state in ('ready', 'scheduled')) j
+        where l.ready_at > j.due or l.ready_at is null and j.due is not null""",
+    "no ready job stands before the head of its lane": """
+        select format('job %s (rank %s) stands before the head (%s, %s) of lane %s', j.id,
+            -j.priority, l.head_rank, l.head_id, l.id)
+        from batchmill.jobs j join batchmill.lanes l on l.id = j.lane_id
+        where j.state = 'ready' and (-j.priority, j.id) <= (l.head_rank, l.head_id)""",
+    "a parked lane stands behind a limit that knows of it": """
+        select format('lane %s (%s) is parked behind %s', l.id, l.task,
+            coalesce(m.name, 'nothing'))
+        from batchmill.lanes l left join batchmill.limits m on m.id = l.blocked_by
+        where l.blocked_by is not null and m.parked is not true""",
+    "a limit declares what its template says": """
+        select format('limit %s declares %s, %s says %s', m.name,
+            (m.declared_slots, m.declared_rate, m.declared_period), t.name,
+            (t.slots, t.rate, t.period))
+        from batchmill.limits m join batchmill.limits t on t.name = m.template
+        where (m.declared_slots, m.declared_rate, m.declared_period)
+            is distinct from (t.slots, t.rate, t.period)""",
+    "nothing is left of a finished batch but what tells of it": """
+        select format('lane %s (%s) is left of batch %s', l.id, l.task, l.batch_id)
+        from batchmill.lanes l left join batchmill.batches b on b.id = l.batch_id
+        where l.batch_id is not null and (b.id is null or b.finished_at is not null)
+        union all
+        select format('limit %s is left of its batch', m.name)
+        from batchmill.limits m left join batchmill.batches b
+            on b.id::text = substring(m.name from 'batch:([0-9a-f-]{36})$')
+        where m.name ~ 'batch:[0-9a-f-]{36}$' and (b.id is null or b.finished_at is not null)""",
+}
+
+# These hold unless someone lowers a limit below what runs at that moment.
+EXACT_LIMITS = {
+    "no limit is exceeded": """
+        select format('limit %s: %s of %s run', m.name, r.jobs, m.slots)
+        from batchmill.limits m join running_under r on r.name = m.name
+        where r.jobs > m.slots and right(m.name, 2) <> ':*'""",
+    "no batch runs more jobs than its task allows": """
+        select format('batch %s: %s of %s %s run', j.batch_id, count(*), m.slots, j.task)
+        from batchmill.jobs j join batchmill.limits m on m.name = 'task:' || j.task || '/batch:*'
+        where j.state = 'running' and j.batch_id is not null
+        group by j.batch_id, j.task, m.slots having count(*) > m.slots""",
+}
+
+
+def violations(conn: psycopg.Connection[Any], *, lowered: bool = False) -> list[str]:
+    """Everything that is wrong. `lowered`: a limit may have been set below what was running."""
+    asked = query(INVARIANTS if lowered else INVARIANTS | EXACT_LIMITS)
+    with conn.transaction():
+        # Compiling takes longer than running it.
+        conn.execute("set local jit = off")
+        found = conn.execute(asked.encode(), prepare=True).fetchall()
+    return [f"{name}: {finding}" for name, finding in found]
+
+
+def query(invariants: dict[str, str]) -> str:
+    parts = (
+        f"select '{name.replace(chr(39), chr(39) * 2)}' as name, finding from ({text}) as f (finding)"
+        for name, text in invariants.items()
+    )
+    return SHARED + "\nunion all\n".join(parts)

@@ -1,0 +1,183 @@
+"""The engine's SQL functions, called the way any language would: the subject of these tests."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+from pydantic_core import to_json
+
+from batchmill.domain import outcome
+from batchmill.domain.failure import Failure
+from batchmill.domain.job import Claim, JobState
+from batchmill.domain.limits import Limits, Rate
+from batchmill.domain.outcome import Outcome
+from batchmill.domain.retry import Retry
+from batchmill.store.delivery import outcomes_json
+from batchmill.store.queries import queries
+
+LEASE = 30.0
+PERMANENT = Failure("broken", transient=False, message="It broke.", detail="")
+TRANSIENT = Failure("busy", transient=True, message="Come back later.", detail="")
+
+
+class Engine:
+    """One session, with a clock that only tests move."""
+
+    def __init__(self, conn: psycopg.Connection[Any]):
+        self.conn = conn
+        self.offset = 0.0
+        self.since = "0"
+
+    def call(self, function: str, *args: Any) -> Any:
+        return self.value(f"select batchmill.{function}({', '.join(['%s'] * len(args))})", *args)
+
+    def value(self, query: str, *args: Any) -> Any:
+        row = self.conn.execute(query.encode(), args).fetchone()
+        return row[0] if row else None
+
+    def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
+        return self.conn.execute(query.encode(), args).fetchall()
+
+    def advance_clock(self, seconds: float) -> None:
+        self.set_clock(self.offset + seconds)
+
+    def set_clock(self, offset: float) -> None:
+        self.offset = offset
+        setting = sql.Literal(f"{offset} seconds")
+        self.conn.execute(sql.SQL("set batchmill.clock_offset = {}").format(setting))
+
+    def task(
+        self,
+        name: str,
+        *,
+        limits: Limits | None = None,
+        retry: Retry | None = None,
+        keyed: bool = False,
+        payload_limit: int = 1_048_576,
+    ) -> str:
+        retrying = json(retry or Retry(attempts=3, base=10, jitter=0))
+        declared = json((limits or Limits()).to_json())
+        query = "select batchmill.register_task(%s, %s::jsonb, %s, %s, %s::jsonb)"
+        self.value(query, name, retrying, keyed, payload_limit, declared)
+        return name
+
+    def worker(self, *tasks: str, name: str = "test", lease: float = LEASE) -> int:
+        return self.call("register_worker", name, "0", list(tasks), 10, lease)
+
+    def submit(self, task: str, items: Iterable[Any], **options: Any) -> dict[str, Any]:
+        query = "select batchmill.submit(%s, %s::json, %s::jsonb)"
+        return self.value(query, task, json([item(i) for i in items]), json(options))
+
+    def batch(self, task: str, items: int | Iterable[Any], **options: Any) -> UUID:
+        items = range(items) if isinstance(items, int) else items
+        return UUID(self.submit(task, items, **options)["batch_id"])
+
+    def enqueue(self, task: str, payload: Any = None, **options: Any) -> dict[str, Any]:
+        query = "select batchmill.enqueue(%s, %s::json, %s::jsonb)"
+        return self.value(query, task, json(payload), json(options))
+
+    def claim(
+        self, worker: int, *tasks: str, want: int = 100, spare: int = 0, **wants: int
+    ) -> list[Claim]:
+        wants = dict.fromkeys(tasks, want) | wants
+        answer = self.value(
+            "select batchmill.claim(%s, %s, %s, %s, %s, %s::xid8)",
+            *(worker, list(wants), list(wants.values()), want, spare, self.since),
+        )
+        self.since = answer["since"]
+        return [Claim(*job) for job in answer["jobs"]]
+
+    def finish(self, *outcomes: Outcome) -> list[int]:
+        """The jobs whose outcome was refused."""
+        return self.value("select batchmill.finish(%s::json)", outcomes_json(outcomes))
+
+    def complete(self, *claims: Claim, result: Any = None) -> list[int]:
+        return self.finish(*(outcome.completed(c, json(result)) for c in claims))
+
+    def fail(self, *claims: Claim, failure: Failure = PERMANENT) -> list[int]:
+        retry = Retry(attempts=3, base=10, jitter=0)
+        return self.finish(*(outcome.failed(c, failure, retry, 0.5) for c in claims))
+
+    def release(self, *claims: Claim) -> list[int]:
+        return self.finish(*map(outcome.released, claims))
+
+    def report(self, *claims: Claim, progress: Mapping[str, Any]) -> list[int]:
+        reports = [{"id": c.id, "fence": c.fence, "progress": progress} for c in claims]
+        return self.value("select batchmill.report_progress(%s::json)", json(reports))
+
+    def set_limit(
+        self,
+        name: str,
+        slots: int | None = None,
+        *,
+        rate: Rate | None = None,
+        paused: bool | None = None,
+        reset: bool = False,
+    ) -> None:
+        starts, period = (rate.starts, rate.period) if rate else (None, None)
+        self.call("set_limit", name, slots, starts, period, paused, reset)
+
+    def look_after(self, worker: int) -> list[int]:
+        """Rescues what lost workers held, as the upkeep does."""
+        found = self.call("look_after", worker, LEASE)
+        if not found or not found["lapsed"]:
+            return []
+        ended = [
+            outcome.lost(held(job["id"], job["fence"], job["attempt"]), policy(job["retry"]), 0.5)
+            for job in found["lapsed"]
+        ]
+        refused = self.finish(*ended)
+        return [job["id"] for job in found["lapsed"] if job["id"] not in refused]
+
+    def tidy(self) -> None:
+        for name in ("add_statistics", "tidy", "tidy_limits"):
+            self.rows(queries()[name])
+
+    def expire(self) -> dict[str, int]:
+        """Lets go of what has expired, as the upkeep does; how much that was."""
+        for (batch,) in self.rows(queries()["late_batches"]):
+            self.call("cancel_batch", batch)
+        return self.value(queries()["expire"])
+
+    def state(self, job: int) -> JobState:
+        query = """select state from batchmill.jobs where id = %s
+            union all select state from batchmill.finished where id = %s"""
+        (state,) = (row[0] for row in self.rows(query, job, job))
+        return JobState(state)
+
+    def standing(self, batch: UUID) -> tuple[Any, ...]:
+        """The state of a batch, and its jobs: in all, running, completed, failed, cancelled."""
+        query = """select state, total, running, completed, failed, cancelled
+            from batchmill.batches where id = %s"""
+        return self.rows(query, batch)[0]
+
+    def events(self, batch: UUID) -> list[str]:
+        query = "select type from batchmill.events where batch_id = %s order by number"
+        return [row[0] for row in self.rows(query, batch)]
+
+    def drain(self, worker: int, *tasks: str) -> int:
+        """Claims and completes until nothing is due; how many that were."""
+        drained = 0
+        while claims := self.claim(worker, *tasks):
+            assert self.complete(*claims) == []
+            drained += len(claims)
+        return drained
+
+
+def item(given: Any) -> Mapping[str, Any]:
+    return given if isinstance(given, Mapping) and "payload" in given else {"payload": given}
+
+
+def held(job: int, fence: int, attempt: int = 1) -> Claim:
+    """Enough of a claim to end it."""
+    return Claim(job, fence, "", attempt, "", None, 0, "", "", 0, None, None, 0)
+
+
+def policy(data: Any) -> Retry:
+    return Retry.from_json(cast(Mapping[str, Any], data or {}))
+
+
+def json(value: Any) -> str:
+    return to_json(value).decode()

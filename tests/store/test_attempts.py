@@ -1,0 +1,248 @@
+"""How attempts end: every write is fenced, every delay is stored, only a lapsed lease means dead."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from batchmill.domain import outcome
+from batchmill.domain.job import JobState
+from tests.store.engine import LEASE, TRANSIENT, Engine, held
+
+Sessions = Callable[[], Engine]
+
+
+@pytest.fixture
+def worker(engine: Engine) -> int:
+    engine.task("work")
+    engine.task("next")
+    return engine.worker("work", "next")
+
+
+def test_a_retry_waits_for_its_delay_in_the_database(engine: Engine, worker: int):
+    """Trap 2: a delay that is computed but not stored."""
+    engine.batch("work", 1)
+    engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
+    assert engine.claim(worker, "work") == []
+    engine.advance_clock(9)
+    assert engine.claim(worker, "work") == []
+    engine.advance_clock(2)
+    (claim,) = engine.claim(worker, "work")
+    assert claim.attempt == 2
+
+
+def test_each_retry_waits_by_the_policy_until_attempts_run_out(engine: Engine, worker: int):
+    job = engine.enqueue("work")["job_id"]
+    waits: list[Any] = []
+    for _ in range(2):
+        engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
+        query = "select extract(epoch from run_at - clock)::integer from batchmill.jobs, batchmill.clock()"
+        waits.append(engine.value(query))
+        engine.advance_clock(100)
+    engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
+    assert (waits, engine.state(job)) == ([10, 20], JobState.FAILED)
+
+
+def test_every_failed_attempt_is_kept_with_its_error_times_and_worker(engine: Engine, worker: int):
+    job = engine.enqueue("work")["job_id"]
+    for _ in range(3):
+        engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
+        engine.advance_clock(100)
+    kept = engine.value("select attempts from batchmill.finished where id = %s", job)
+    assert [entry["attempt"] for entry in kept] == [1, 2, 3]
+    assert {entry["code"] for entry in kept} == {"busy"}
+    assert {entry["worker"] for entry in kept} == {"test"}
+    assert all(entry["started_at"] <= entry["ended_at"] for entry in kept)
+
+
+def test_a_rescued_jobs_first_worker_cannot_overwrite_the_seconds_result(
+    engine: Engine, worker: int
+):
+    """Trap 7: completion by id alone."""
+    batch = engine.batch("work", 1)
+    (first,) = engine.claim(worker, "work")
+    rescuer = lose(engine, worker)
+    engine.advance_clock(100)
+    engine.call("renew_lease", rescuer, LEASE)
+    (second,) = engine.claim(rescuer, "work")
+    assert second.fence > first.fence
+    assert engine.complete(first, result="first") == [first.id]
+    assert engine.complete(second, result="second") == []
+    assert engine.complete(first, result="first") == [first.id]
+    assert engine.value("select result from batchmill.finished") == "second"
+    assert engine.standing(batch) == ("completed", 1, 0, 1, 0, 0)
+
+
+def test_a_stale_attempt_can_write_nothing_at_all(engine: Engine, worker: int):
+    batch = engine.batch("work", 1)
+    (claim,) = engine.claim(worker, "work")
+    lose(engine, worker)
+    before = engine.events(batch)
+    assert engine.report(claim, progress={"stage": "late"}) == [claim.id]
+    save = "select batchmill.save_checkpoint(%s, %s, 'step', '1'::json)"
+    assert engine.value(save, claim.id, claim.fence) is False
+    for ending in (
+        outcome.completed(claim, "1"),
+        outcome.advanced(claim, "next", "", "1"),
+        outcome.snoozed(claim, 1),
+        outcome.released(claim),
+        outcome.cancelled(claim),
+    ):
+        assert engine.finish(ending) == [claim.id]
+    assert engine.events(batch) == before
+
+
+def test_a_guessed_fence_opens_nothing(engine: Engine, worker: int):
+    engine.batch("work", 2)
+    (claim,) = engine.claim(worker, "work", want=1)
+    waiting = claim.id + 1
+    strangers = [held(claim.id, claim.fence + 1), held(waiting, claim.fence), held(waiting, 0)]
+    assert engine.complete(*strangers, held(999, 1)) == [claim.id, waiting, waiting, 999]
+
+
+def test_an_outcome_that_comes_twice_counts_once(engine: Engine, worker: int):
+    batch = engine.batch("work", 3)
+    first, second, _ = engine.claim(worker, "work")
+    assert engine.complete(first, first) == []
+    assert engine.complete(first, second) == [first.id]
+    assert engine.standing(batch) == ("processing", 3, 1, 2, 0, 0)
+
+
+def test_a_long_run_is_not_a_lost_worker(engine: Engine, worker: int):
+    """Trap 8: "stuck" by the time since the start."""
+    engine.batch("work", 1)
+    (claim,) = engine.claim(worker, "work")
+    for _ in range(100):
+        engine.advance_clock(LEASE - 1)
+        assert engine.call("renew_lease", worker, LEASE) == []
+        assert engine.look_after(worker) == []
+    assert engine.complete(claim) == []
+
+
+def test_a_lapsed_lease_gives_all_of_a_workers_jobs_back_and_counts_the_attempt(
+    engine: Engine, worker: int
+):
+    engine.batch("work", 3)
+    lost = engine.claim(worker, "work", want=2)
+    rescuer = lose(engine, worker)
+    engine.advance_clock(100)
+    engine.call("renew_lease", rescuer, LEASE)
+    again = {claim.id: claim.attempt for claim in engine.claim(rescuer, "work")}
+    assert again == {lost[0].id: 2, lost[1].id: 2, lost[1].id + 1: 1}
+
+
+def test_a_worker_that_was_given_up_for_lost_hears_so_and_gets_no_more(engine: Engine, worker: int):
+    lose(engine, worker)
+    assert engine.call("renew_lease", worker, LEASE) is None
+    with pytest.raises(Exception, match=f"Worker {worker} is not live"):
+        engine.claim(worker, "work")
+
+
+def test_a_job_that_loses_its_worker_every_time_fails(engine: Engine, worker: int):
+    batch = engine.batch("work", 1)
+    for _ in range(3):
+        assert len(engine.claim(worker, "work")) == 1
+        worker = lose(engine, worker)
+        engine.advance_clock(1000)
+        engine.call("renew_lease", worker, LEASE)
+    assert engine.standing(batch) == ("failed", 1, 0, 0, 1, 0)
+    assert engine.value("select error ->> 'code' from batchmill.finished") == "worker_lost"
+
+
+def test_upkeep_has_one_leader_until_its_lease_lapses(engine: Engine, worker: int):
+    second = engine.worker("work")
+    assert engine.call("lead", worker, 15)
+    assert not engine.call("lead", second, 15)
+    assert engine.call("look_after", second, 15) is None
+    engine.advance_clock(16)
+    assert engine.call("lead", second, 15)
+    assert not engine.call("lead", worker, 15)
+
+
+def test_a_snooze_uses_up_no_attempt(engine: Engine, worker: int):
+    engine.batch("work", 1)
+    for snoozes in range(5):
+        (claim,) = engine.claim(worker, "work")
+        assert (claim.attempt, claim.snoozes) == (1, snoozes)
+        engine.finish(outcome.snoozed(claim, 60))
+        assert engine.claim(worker, "work") == []
+        engine.advance_clock(61)
+        engine.call("renew_lease", worker, LEASE)
+
+
+def test_a_release_uses_up_no_attempt_and_waits_for_nothing(engine: Engine, worker: int):
+    engine.batch("work", 3)
+    (claim,) = engine.claim(worker, "work", want=1)
+    engine.release(claim)
+    again = engine.claim(worker, "work")
+    assert [(c.id, c.attempt) for c in again] == [(claim.id + n, 1) for n in range(3)]
+
+
+def test_a_stage_starts_after_the_one_before_it_with_its_own_payload_and_attempts(
+    engine: Engine, worker: int
+):
+    batch = engine.batch("work", ["sheet"])
+    engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
+    assert engine.claim(worker, "next") == []
+    engine.advance_clock(11)
+    engine.finish(*(outcome.advanced(c, "next", "", '"pdf"') for c in engine.claim(worker, "work")))
+    assert engine.claim(worker, "work") == []
+    (claim,) = engine.claim(worker, "next")
+    assert (claim.task, claim.payload, claim.attempt) == ("next", '"pdf"', 1)
+    engine.complete(claim)
+    assert engine.events(batch) == [
+        "batch_started",
+        "job_started",
+        "job_retrying",
+        "job_started",
+        "job_stage",
+        "job_started",
+        "job_completed",
+        "batch_completed",
+    ]
+
+
+def test_checkpoints_outlive_the_attempt(engine: Engine, worker: int):
+    engine.batch("work", 1)
+    (claim,) = engine.claim(worker, "work")
+    for name, value in (("a", "1"), ("b", "[2]")):
+        query = "select batchmill.save_checkpoint(%s, %s, %s, %s::json)"
+        assert engine.value(query, claim.id, claim.fence, name, value)
+    engine.fail(claim, failure=TRANSIENT)
+    engine.advance_clock(11)
+    (claim,) = engine.claim(worker, "work")
+    assert claim.checkpoints == {"a": 1, "b": [2]}
+
+
+def test_progress_is_numbered_among_the_events_and_the_last_one_kept(engine: Engine, worker: int):
+    batch = engine.batch("work", 2)
+    claims = engine.claim(worker, "work")
+    engine.report(*claims, progress={"stage": "half", "percent": 50})
+    engine.finish(outcome.completed(claims[0], "1")._replace(progress=None))
+    engine.complete(claims[1])
+    told = engine.events(batch)
+    assert told.count("job_progress") == 2
+    query = "select progress ->> 'stage' from batchmill.finished"
+    assert engine.rows(query) == [("half",), ("half",)]
+
+
+def test_higher_priorities_go_first_and_equal_ones_in_order(engine: Engine, worker: int):
+    items = [{"payload": n, "priority": p} for n, p in enumerate([0, 5, 0, -3, 5])]
+    engine.batch("work", items)
+    order = [engine.claim(worker, "work", want=1)[0].position for _ in range(5)]
+    assert order == [1, 4, 0, 2, 3]
+
+
+def test_lanes_take_turns(engine: Engine, worker: int):
+    large = engine.batch("work", 100)
+    small = engine.batch("work", 3)
+    turns = [engine.claim(worker, "work", want=1)[0].batch_id for _ in range(6)]
+    assert turns == [str(large), str(small)] * 3
+
+
+def lose(engine: Engine, worker: int) -> int:
+    """Lets the worker's lease lapse; returns the one that found out."""
+    engine.advance_clock(LEASE + 1)
+    rescuer = engine.worker("work", "next")
+    engine.look_after(rescuer)
+    return rescuer

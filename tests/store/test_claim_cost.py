@@ -1,0 +1,143 @@
+"""A claim costs what it takes, not what waits: the same pages with ten jobs and with a million.
+
+Statistics are taken while the tables are nearly empty, as after a quiet night, and the session has
+made its plans by then: whatever depends on the planner's knowing better shows here.
+"""
+
+import pytest
+
+from batchmill.domain.limits import Limits
+from tests.store.engine import Engine
+
+TABLES = ("jobs", "lanes", "batches", "events", "finished")
+PAGES = """explain (analyze, buffers, timing off, format json)
+    select batchmill.claim(%s, array[%s], array[10], 10, 0, pg_current_xact_id())"""
+SCANS = """select relname, seq_scan from pg_stat_xact_user_tables
+    where schemaname = 'batchmill' and relname = any (%s)"""
+MORE_JOBS = """
+    with one as (
+        select * from batchmill.jobs where task = %s and state <> 'running' order by id limit 1
+    ), more as (
+        insert into batchmill.jobs (batch_id, position, lane_id, task, tenant, state, run_at,
+            payload, created_at, expires_on)
+        select batch_id, n, lane_id, task, tenant, %s::batchmill.job_state, run_at + %s, payload,
+            created_at, expires_on
+        from one cross join generate_series(1, %s) n
+        returning batch_id
+    )
+    update batchmill.batches set total = total + (select count(*) from more)
+    where id = (select batch_id from one) returning total"""
+MORE_BATCHES = """
+    with more as (
+        insert into batchmill.batches (id, tenant, task, total, created_at, expires_at, expires_on)
+        select gen_random_uuid(), %(tenant)s, %(task)s, 1, clock, clock + interval '1 day',
+            batchmill.day_of(clock) + 1
+        from batchmill.clock() cross join generate_series(1, %(count)s)
+        returning *
+    ), limited as (
+        insert into batchmill.limits (name, set_slots)
+        select 'batch:' || id, %(limit)s from more where %(limit)s::integer is not null
+    ), tracks as (
+        insert into batchmill.lanes (task, tenant, batch_id, ready_at)
+        select task, tenant, id, created_at from more returning *
+    )
+    insert into batchmill.jobs (batch_id, position, lane_id, task, tenant, state, run_at, payload,
+        created_at, expires_on)
+    select m.id, 0, t.id, m.task, m.tenant, 'ready', m.created_at, '1', m.created_at, m.expires_on
+    from tracks t join more m on m.id = t.batch_id"""
+
+
+@pytest.fixture
+def worker(engine: Engine) -> int:
+    """In a session that has planned everything while there was next to nothing."""
+    engine.task("work")
+    worker = engine.worker("work")
+    engine.set_limit("tenant:quiet", 5)
+    engine.batch("work", 10)
+    engine.conn.execute("analyze")
+    for _ in range(8):
+        pages(engine, worker, "work")
+    return worker
+
+
+def pages(engine: Engine, worker: int, task: str) -> int:
+    """How many pages a claim of ten jobs looks at; it scans no table from end to end."""
+    with engine.conn.transaction(force_rollback=True):
+        before = engine.rows(SCANS, list(TABLES))
+        plan = engine.value(PAGES, worker, task)[0]["Plan"]
+        assert engine.rows(SCANS, list(TABLES)) == before
+        return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+
+def settled(engine: Engine, worker: int, task: str) -> int:
+    """The first claim after a change of the tables also reads the catalogue."""
+    return min(pages(engine, worker, task) for _ in range(3))
+
+
+@pytest.mark.timeout(300)
+def test_a_claim_costs_the_same_with_a_million_jobs_in_the_lane(engine: Engine, worker: int):
+    few = settled(engine, worker, "work")
+    engine.value(MORE_JOBS, "work", "ready", "0 s", 1_000_000)
+    assert settled(engine, worker, "work") < 1.5 * few
+    engine.conn.execute("analyze")
+    assert settled(engine, worker, "work") < 1.5 * few
+
+
+def test_a_claim_costs_the_same_with_100_000_jobs_for_later_in_the_lane(
+    engine: Engine, worker: int
+):
+    few = settled(engine, worker, "work")
+    engine.value(MORE_JOBS, "work", "scheduled", "1 day", 100_000)
+    assert settled(engine, worker, "work") < 1.5 * few
+
+
+def test_a_new_batch_costs_the_same_beside_a_full_one_of_100_000(engine: Engine, worker: int):
+    engine.task("narrow", limits=Limits(per_batch=1))
+    engine.batch("narrow", 10)
+    assert len(engine.claim(worker, "narrow")) == 1
+    new = engine.batch("narrow", 1)
+    few = settled(engine, worker, "narrow")
+    engine.value(MORE_JOBS, "narrow", "ready", "0 s", 100_000)
+    assert settled(engine, worker, "narrow") < 1.5 * few
+    assert [claim.batch_id for claim in engine.claim(worker, "narrow")] == [str(new)]
+
+
+def test_a_claim_costs_the_same_with_5_000_batches_in_turn(engine: Engine, worker: int):
+    add_batches(engine, 20)
+    few = settled(engine, worker, "work")
+    add_batches(engine, 5_000)
+    assert settled(engine, worker, "work") < 1.5 * few
+
+
+def test_a_claim_costs_the_same_with_5_000_limits(engine: Engine, worker: int):
+    add_batches(engine, 20, limit=3)
+    few = settled(engine, worker, "work")
+    add_batches(engine, 5_000, limit=3)
+    assert settled(engine, worker, "work") < 1.5 * few
+
+
+def test_a_claim_costs_the_same_beside_5_000_batches_of_a_paused_tenant(
+    engine: Engine, worker: int
+):
+    engine.set_limit("tenant:paused", paused=True)
+    add_batches(engine, 20, tenant="paused")
+    park(engine, worker)
+    few = settled(engine, worker, "work")
+    add_batches(engine, 5_000, tenant="paused")
+    park(engine, worker)
+    assert settled(engine, worker, "work") < 1.5 * few
+
+
+def add_batches(
+    engine: Engine, count: int, *, tenant: str = "default", limit: int | None = None
+) -> None:
+    params = {"task": "work", "tenant": tenant, "count": count, "limit": limit}
+    engine.conn.execute(MORE_BATCHES, params)
+
+
+def park(engine: Engine, worker: int) -> None:
+    """Claims until every lane behind the paused limit is parked; what runs is given back."""
+    open_lanes = """select count(*) from batchmill.lanes
+        where tenant = 'paused' and blocked_by is null"""
+    while engine.value(open_lanes):
+        engine.release(*engine.claim(worker, "work", want=500))

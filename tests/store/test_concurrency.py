@@ -1,0 +1,234 @@
+"""Many sessions at once: no deadlock, nothing lost, no limit exceeded at any instant."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from batchmill.domain import outcome
+from batchmill.domain.job import Claim
+from batchmill.domain.limits import Limits
+from batchmill.domain.outcome import Outcome
+from batchmill.domain.retry import Retry
+from tests.invariants import violations
+from tests.store.engine import PERMANENT, TRANSIENT, Engine, held
+from tests.store.ledger import Entry, exceeded, excesses, open_ledger
+from tests.store.rivals import Rival
+
+TASKS = ("wide", "narrow", "keyed")
+SOON = Retry(attempts=3, base=0, jitter=0)
+
+
+@dataclass
+class Storm:
+    """What the actors share."""
+
+    dsn: str
+    seed: int
+    batches: list[UUID] = field(default_factory=list)
+    jobs: list[int] = field(default_factory=list)
+    cancelled: set[int] = field(default_factory=set)
+    completed: Counter[int] = field(default_factory=Counter)
+    deadlocks: Counter[str] = field(default_factory=Counter)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def actor(self, act: Callable[["Actor"], None], number: int) -> Rival[None]:
+        return Rival(lambda: self._run(act, number))
+
+    def _run(self, act: Callable[["Actor"], None], number: int) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as conn:
+            conn.execute("set deadlock_timeout = '50ms'")
+            act(Actor(self, Engine(conn), random.Random(f"{self.seed} {act.__name__} {number}")))
+
+
+@dataclass
+class Actor:
+    storm: Storm
+    engine: Engine
+    random: random.Random
+
+    def attempt(self, call: Callable[[], object]) -> None:
+        """To be refused is fine: others are at work. A deadlock is counted."""
+        try:
+            call()
+        except psycopg.errors.DeadlockDetected as error:
+            self.storm.deadlocks[str(error.diag.context).splitlines()[-1]] += 1
+        except psycopg.Error as error:
+            assert str(error.sqlstate).startswith("BM"), error
+
+
+def work(actor: Actor) -> None:
+    engine, storm = actor.engine, actor.storm
+    worker = engine.worker(*TASKS)
+    while not storm.over.is_set():
+        actor.attempt(lambda: run_some(actor, worker))
+    for claim in held_by(engine, worker):
+        engine.release(claim)
+
+
+def run_some(actor: Actor, worker: int) -> None:
+    want = actor.random.randint(1, 12)
+    cancelled = set(actor.storm.cancelled)
+    claims = actor.engine.claim(worker, *TASKS, want=want, spare=actor.random.choice([0, 5]))
+    assert not cancelled & {claim.id for claim in claims}
+    if actor.random.random() < 0.3:
+        actor.engine.report(*claims, progress={"stage": "half"})
+    actor.random.shuffle(claims)
+    while claims:
+        cut = actor.random.randint(1, len(claims))
+        block, claims = claims[:cut], claims[cut:]
+        refused = actor.engine.finish(*(any_outcome(actor, claim) for claim in block))
+        assert refused == []
+
+
+def any_outcome(actor: Actor, claim: Claim) -> Outcome:
+    match actor.random.choices(
+        ["completed", "failed", "busy", "advance", "snooze", "release"], [12, 1, 2, 3, 1, 1]
+    )[0]:
+        case "completed":
+            actor.storm.completed[claim.fence] += 1
+            return outcome.completed(claim, "1")
+        case "failed":
+            return outcome.failed(claim, PERMANENT, SOON, 0.5)
+        case "busy":
+            return outcome.failed(claim, TRANSIENT, SOON, 0.5)
+        case "advance":
+            task = actor.random.choice(TASKS)
+            key = actor.random.choice("abc") if task == "keyed" else ""
+            return outcome.advanced(claim, task, key, "2")
+        case "snooze":
+            return outcome.snoozed(claim, 0)
+        case _:
+            return outcome.released(claim)
+
+
+def submit(actor: Actor) -> None:
+    engine, storm = actor.engine, actor.storm
+    for _ in range(12):
+        task = actor.random.choice(TASKS)
+        keys = actor.random.choices("abc", k=actor.random.randint(1, 40))
+        items = [{"payload": 1} | ({"key": key} if task == "keyed" else {}) for key in keys]
+        tenant = actor.random.choice(["ann", "bob"])
+        options = {"limit": 3} if actor.random.random() < 0.3 else {}
+        storm.batches.append(engine.batch(task, items, tenant=tenant, **options))
+        for _ in range(5):
+            storm.jobs.append(engine.enqueue("wide", tenant=tenant)["job_id"])
+
+
+def cancel(actor: Actor) -> None:
+    while not actor.storm.over.is_set():
+        if actor.storm.batches and actor.random.random() < 0.1:
+            batch = actor.random.choice(actor.storm.batches)
+            actor.attempt(lambda: actor.engine.call("cancel_batch", batch))  # noqa: B023
+        if actor.storm.jobs:
+            job = actor.random.choice(actor.storm.jobs)
+            actor.attempt(lambda: cancel_job(actor, job))  # noqa: B023
+        actor.storm.over.wait(0.01)
+
+
+def cancel_job(actor: Actor, job: int) -> None:
+    if actor.engine.call("cancel_job", job):
+        actor.storm.cancelled.add(job)
+
+
+def retry(actor: Actor) -> None:
+    while not actor.storm.over.is_set():
+        if actor.storm.batches:
+            batch = actor.random.choice(actor.storm.batches)
+            actor.attempt(lambda: actor.engine.call("retry_batch", batch))  # noqa: B023
+        actor.storm.over.wait(0.005)
+
+
+def change_limits(actor: Actor) -> None:
+    names = ["system", "task:wide", "tenant:*", "task:keyed/batch:*", "task:narrow/batch:*"]
+    while not actor.storm.over.is_set():
+        name, slots = actor.random.choice(names), actor.random.randint(2, 9)
+        actor.attempt(lambda: actor.engine.set_limit(name, slots))  # noqa: B023
+        actor.storm.over.wait(0.005)
+
+
+def keep_up(actor: Actor) -> None:
+    while not actor.storm.over.is_set():
+        actor.attempt(actor.engine.tidy)
+        actor.attempt(actor.engine.expire)
+        actor.storm.over.wait(0.02)
+
+
+def held_by(engine: Engine, worker: int) -> list[Claim]:
+    query = "select id, fence from batchmill.jobs where worker_id = %s"
+    return [held(job, fence) for job, fence in engine.rows(query, worker)]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(2))
+def test_everything_at_once_breaks_nothing(seed: int, dsn: str, engine: Engine):
+    engine.task("wide", retry=SOON)
+    engine.task("narrow", retry=SOON, limits=Limits(total=7, per_batch=3))
+    engine.task("keyed", retry=SOON, keyed=True, limits=Limits(per_key=2, per_batch=3))
+    engine.set_limit("system", 9)
+    open_ledger(engine.conn)
+    storm = Storm(dsn, seed)
+
+    submitting = [storm.actor(submit, n) for n in range(3)]
+    others = [storm.actor(work, n) for n in range(5)]
+    others += [storm.actor(act, 0) for act in (cancel, retry, change_limits, keep_up)]
+    for rival in submitting:
+        rival.result(60)
+    while engine.value("select count(*) from batchmill.jobs") > 50:
+        storm.over.wait(0.1)
+    storm.over.set()
+    for rival in others:
+        rival.result(60)
+
+    assert storm.deadlocks == {}
+    assert exceeded(engine.conn) == []
+    assert max(storm.completed.values()) == 1
+    engine.tidy()
+    assert violations(engine.conn, lowered=True) == []
+    assert drain(engine) == 0
+    finished = {job for (job,) in engine.rows("select id from batchmill.finished")}
+    assert set(storm.jobs) <= finished
+
+
+def drain(engine: Engine) -> int:
+    """Lets everything that still waits run; returns how many jobs are left."""
+    worker = engine.worker(*TASKS)
+    engine.drain(worker, *TASKS)
+    return engine.value("select count(*) from batchmill.jobs")
+
+
+@pytest.mark.parametrize(
+    ("snapshot_of_third", "expected"),
+    [("5:9:", []), ("5:9:7", ["l: [2, 3] ran at once, 1 may"])],
+)
+def test_the_ledger_sees_a_start_before_the_end_it_relies_on_is_committed(
+    snapshot_of_third: str, expected: list[str]
+):
+    entries = [
+        Entry(1, "l", 1, 5, "5:5:"),
+        Entry(1, None, 0, 6, ""),
+        Entry(2, "l", 1, 6, "6:6:"),
+        Entry(2, None, 0, 7, ""),
+        Entry(3, "l", 1, 8, snapshot_of_third),
+    ]
+    assert excesses(entries) == expected
+
+
+def test_the_ledger_does_not_believe_the_counters(engine: Engine):
+    engine.task("wide", limits=Limits(total=1))
+    worker = engine.worker("wide")
+    open_ledger(engine.conn)
+    engine.batch("wide", 3)
+    engine.complete(*engine.claim(worker, "wide"))
+    claims = engine.claim(worker, "wide")
+    assert exceeded(engine.conn) == []
+    engine.rows("update batchmill.limits set running = 0 returning id")
+    claims += engine.claim(worker, "wide")
+    assert exceeded(engine.conn) == ["task:wide: [2, 3] ran at once, 1 may"]
+    engine.rows("update batchmill.limits set running = 2 returning id")
+    engine.complete(*claims)

@@ -1,0 +1,123 @@
+"""A checker counts only if it can fail: each bug is planted here, and has to be seen."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from batchmill.domain import outcome
+from batchmill.domain.limits import Limits
+from tests.invariants import EXACT_LIMITS, INVARIANTS, violations
+from tests.store.engine import Engine
+
+PLANTS = {
+    "the counters of a batch are the states of its jobs": """
+        update batches set completed = completed + 1 where id = :going""",
+    "a batch is finished exactly when all its jobs have ended": """
+        update batches set finished_at = clock() where id = :going""",
+    "the state of a batch follows from its counters": """
+        update batches set state = 'completed' where id = :done""",
+    "a batch tells once in each generation that it finished, and last of all": """
+        update batches set generation = 2 where id = :done""",
+    "a batch calls back once in each generation": """
+        insert into jobs (position, task, tenant, state, run_at, payload, created_at, expires_on,
+            submitted_by)
+        select position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by
+        from jobs where task = 'callback'""",
+    "a batch tells once that it started, before any job does": """
+        update events set number = -number where batch_id = :going and number <= 2;
+        update events set number = 3 + number where batch_id = :going and number < 0""",
+    "the events of a batch are numbered from 1 to its last": """
+        update events set number = number + 1
+        where (batch_id, number) in (select id, last_event from batches where id = :going)""",
+    "a job has ended once, and once more after each manual retry": """
+        update events set type = 'job_snoozed', data = '{}'
+        where batch_id = :going and type = 'job_completed'""",
+    "every change of a job's state is allowed": """
+        update events set type = 'job_snoozed' where batch_id = :going and type = 'job_started'""",
+    "progress is told only of running jobs": """
+        insert into events (batch_id, number, tenant, type, job_id, position, at, expires_on)
+        select batch_id, b.last_event + 1, b.tenant, 'job_progress', j.id, j.position, clock(),
+            b.expires_on
+        from finished j join batches b on b.id = batch_id limit 1""",
+    "a job's state is the one that its last event told": """
+        update jobs set state = 'scheduled', fence = null, worker_id = null, started_at = null
+        where state = 'running'""",
+    "attempts are counted from 1, and only failed ones use one up": """
+        update events set data = '{"attempt": 2}' where batch_id = :going and type = 'job_started'""",
+    "no job has more attempts than its task allows": """
+        update jobs set attempt = 4 where state = 'running'""",
+    "a running job has an attempt, a fence and a worker; a waiting one has neither of these two": """
+        update jobs set worker_id = null where state = 'running'""",
+    "no job starts before its time": """
+        update jobs set run_at = 'infinity' where state = 'running'""",
+    "a job is either live or finished, once": """
+        insert into jobs (id, position, task, tenant, state, run_at, payload, created_at, expires_on,
+            submitted_by)
+        overriding system value
+        select id, position, task, tenant, 'ready', run_at, payload, created_at, expires_on, '0'
+        from finished limit 1""",
+    "a cancelled job never completes": """
+        update batches set cancelled_at = '-infinity' where id = :done""",
+    "a fence belongs to one attempt": """
+        update jobs set fence = (select min(fence) from finished) where state = 'running'""",
+    "one live job has a deduplication key": """
+        drop index jobs_dedup;
+        update jobs set dedup_key = 'same' where lane_id is null or state = 'ready'""",
+    "one tenant owns a batch, its jobs, events and lanes": """
+        update events set tenant = 'eve' where batch_id = :done and number = 2""",
+    "a job waits in its own lane": """
+        update jobs set key = 'other' where state = 'ready' and lane_id is not null""",
+    "a lane counts its running jobs": """
+        update lanes set running = running + 1 where batch_id = :going""",
+    "a limit counts the running jobs that its name fits": """
+        update limits set running = running + 1 where name = 'task:work'""",
+    "a lane learns of the work that waits in it": """
+        update lanes set ready_at = null where batch_id = :going""",
+    "no ready job stands before the head of its lane": """
+        update lanes set head_rank = 1000 where batch_id = :going""",
+    "a parked lane stands behind a limit that knows of it": """
+        update lanes set blocked_by = (select id from limits where name = 'task:work')
+        where batch_id = :going""",
+    "a limit declares what its template says": """
+        update limits set set_slots = 8 where name = 'task:work/tenant:*'""",
+    "nothing is left of a finished batch but what tells of it": """
+        insert into lanes (task, tenant, batch_id) values ('work', 'default', :done)""",
+    "no limit is exceeded": """
+        update limits set set_slots = 0 where name = 'task:work'""",
+    "no batch runs more jobs than its task allows": """
+        update limits set set_slots = 0 where name = 'task:work/batch:*'""",
+}
+
+
+@pytest.fixture
+def world(sql: psycopg.Connection[Any]) -> dict[str, Any]:
+    """A batch that is done, one that is going on, and jobs in every state."""
+    engine = Engine(sql)
+    engine.task("work", limits=Limits(total=9, per_batch=3, per_tenant=9))
+    engine.task("callback")
+    worker = engine.worker("work")
+    done = engine.batch("work", 2, on_finish="callback")
+    engine.complete(*engine.claim(worker, "work", want=1))
+    engine.fail(*engine.claim(worker, "work", want=1))
+    going = engine.batch("work", 5)
+    first, second, third = engine.claim(worker, "work")
+    engine.complete(first)
+    engine.finish(outcome.snoozed(second, 60))
+    engine.report(third, progress={"stage": "reading"})
+    assert violations(sql) == []
+    return {"done": done, "going": going}
+
+
+def test_every_checker_has_a_bug_that_it_must_see():
+    assert PLANTS.keys() == (INVARIANTS | EXACT_LIMITS).keys()
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_bug_is_seen(name: str, sql: psycopg.Connection[Any], world: dict[str, Any]):
+    sql.execute("set search_path = batchmill")
+    for statement in PLANTS[name].split(";"):
+        for place, batch in world.items():
+            statement = statement.replace(f":{place}", f"'{batch}'")
+        sql.execute(statement.encode())
+    assert name in {finding.partition(": ")[0] for finding in violations(sql)}

@@ -1,0 +1,199 @@
+"""Locks are taken in one order everywhere: lanes, limits, batches, each by id, and then jobs.
+
+Two rivals are stopped half-way, at a row that a third session holds, each with what it has locked
+by then. Let go together, they must both get through.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from batchmill.domain import outcome
+from batchmill.domain.job import Claim
+from batchmill.domain.limits import Limits
+from tests.invariants import violations
+from tests.store.engine import Engine
+from tests.store.rivals import Rival
+
+Sessions = Callable[[], Engine]
+
+# What the third session holds.
+STOPS = {
+    "the first lane": "select from batchmill.lanes where id = (select min(id) from batchmill.lanes)",
+    "the last lane": "select from batchmill.lanes where id = (select max(id) from batchmill.lanes)",
+    "a limit": "select from batchmill.limits where name = 'system'",
+    "all batches": "select from batchmill.batches",
+}
+
+
+@dataclass
+class World:
+    """Two batches, each with jobs that wait, run and have failed, on lanes of two stages; and one
+    whose only job runs at its second stage, so that the lane of its first is empty."""
+
+    worker: int
+    batches: list[UUID]
+    claims: list[Claim]
+
+
+def claim(engine: Engine, world: World) -> None:
+    engine.claim(world.worker, "alone", "first", "second")
+
+
+def finish(engine: Engine, world: World) -> None:
+    engine.complete(*world.claims)
+
+
+def finish_backwards(engine: Engine, world: World) -> None:
+    engine.complete(*reversed(world.claims))
+
+
+def advance(engine: Engine, world: World) -> None:
+    engine.finish(*(outcome.advanced(c, "third", "", "1") for c in world.claims))
+
+
+def report(engine: Engine, world: World) -> None:
+    engine.report(*world.claims, progress={"stage": "here"})
+
+
+def cancel_batch(engine: Engine, world: World) -> None:
+    engine.call("cancel_batch", world.batches[1])
+
+
+def cancel_job(engine: Engine, world: World) -> None:
+    engine.call("cancel_job", world.claims[-1].id)
+
+
+def retry_batch(engine: Engine, world: World) -> None:
+    engine.call("retry_batch", world.batches[0])
+
+
+def set_limit(engine: Engine, world: World) -> None:
+    engine.set_limit("task:first/batch:*", 5)
+
+
+def set_template(engine: Engine, world: World) -> None:
+    engine.set_limit("tenant:*", 9)
+
+
+def expire(engine: Engine, world: World) -> None:
+    engine.set_clock(3600)
+    try:
+        engine.expire()
+    finally:
+        engine.set_clock(0)
+
+
+def tidy(engine: Engine, world: World) -> None:
+    engine.tidy()
+
+
+RIVALS = [
+    claim,
+    finish,
+    finish_backwards,
+    advance,
+    report,
+    cancel_batch,
+    cancel_job,
+    retry_batch,
+    set_limit,
+    set_template,
+    expire,
+    tidy,
+]
+
+
+def build(engine: Engine) -> World:
+    # Not truncated: that would make every session plan everything anew.
+    for table in ("batches", "jobs", "finished", "events", "lanes", "limits", "workers"):
+        engine.conn.execute(f"delete from batchmill.{table}".encode())
+    engine.set_limit("system", 50)
+    engine.task("alone", keyed=True, limits=Limits(per_batch=9, per_key=9))
+    for name in ("first", "second", "third"):
+        engine.task(name, limits=Limits(per_batch=9))
+    worker = engine.worker("alone", "first", "second")
+    engine.set_limit("tenant:*", 40)
+    engine.batch("alone", [{"payload": 1, "key": "k"}], expires_in=60)
+    (last,) = engine.claim(worker, "alone", want=1)
+    engine.finish(outcome.advanced(last, "second", "", "1"))
+    (last,) = engine.claim(worker, "second")
+    batches = [engine.batch("first", 8, tenant=f"t{n}", expires_in=60) for n in range(2)]
+    claims = engine.claim(worker, "first", want=8)
+    for failing, advancing in (claims[:2], claims[4:6]):
+        engine.fail(failing)
+        engine.finish(outcome.advanced(advancing, "second", "", "1"))
+    claims = [last, *claims[2:4], *claims[6:]]
+    assert len({c.batch_id for c in claims}) == 3
+    stand_backwards(engine)
+    return World(worker, batches, claims)
+
+
+def stand_backwards(engine: Engine) -> None:
+    """Whoever locks rows as it happens to find them finds them in the wrong order."""
+    for table, column in (("lanes", "running"), ("limits", "running"), ("batches", "total")):
+        for (row,) in engine.rows(f"select id from batchmill.{table} order by id desc"):
+            query = f"update batchmill.{table} set {column} = {column} where id = %s returning id"
+            engine.rows(query, row)
+
+
+def deadlock(call: Callable[[Engine, World], None], engine: Engine, world: World) -> str | None:
+    """Where the call met one. To be refused is all right: the rival may have been there before."""
+    try:
+        call(engine, world)
+    except psycopg.errors.DeadlockDetected as error:
+        return str(error.diag.context).splitlines()[-1]
+    except psycopg.Error as error:
+        assert str(error.sqlstate).startswith("BM"), error
+    return None
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("stop", STOPS)
+def test_no_two_rivals_deadlock(stop: str, sessions: Sessions):
+    engine, holder, one, other = (sessions() for _ in range(4))
+    for session in (one, other):
+        session.conn.execute("set deadlock_timeout = '20ms'")
+    found: list[str] = []
+    for calls in itertools.product(RIVALS, repeat=2):
+        world = build(engine)
+        with holder.conn.transaction():
+            holder.rows(f"{STOPS[stop]} for update")
+            rivals = [
+                Rival(partial(deadlock, call, session, world)).wait_until_blocked_or_done(session)
+                for call, session in zip(calls, (one, other), strict=True)
+            ]
+        found += [f"{names(calls)}: {where}" for rival in rivals if (where := rival.result())]
+        tidy(engine, world)
+        found += [f"{names(calls)}: {wrong}" for wrong in violations(engine.conn, lowered=True)]
+    assert found == []
+
+
+def names(calls: Sequence[Callable[..., None]]) -> str:
+    return " and ".join(call.__name__ for call in calls)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_batch_ends_while_a_claim_looks_into_one_of_its_empty_lanes(
+    keyed: bool, sessions: Sessions
+):
+    engine, holder, ender = sessions(), sessions(), sessions()
+    engine.task("first", keyed=keyed, limits=Limits(per_batch=9))
+    engine.task("second")
+    worker = engine.worker("first", "second")
+    batch = engine.batch("first", [{"payload": 1, "key": "k"} if keyed else {"payload": 1}])
+    (running,) = engine.claim(worker, "first", want=1)
+    engine.finish(outcome.advanced(running, "second", "", "1"))
+    (running,) = engine.claim(worker, "second")
+    with holder.conn.transaction():
+        holder.rows("select from batchmill.batches for update")
+        end = Rival(lambda: ender.complete(running)).wait_until_blocked(ender)
+        looking = Rival(lambda: engine.claim(worker, "first")).wait_until_blocked(engine)
+    assert (end.result(), looking.result()) == ([], [])
+    assert engine.standing(batch)[0] == "completed"
+    engine.tidy()

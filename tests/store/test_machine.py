@@ -1,0 +1,462 @@
+"""Everything that can be done to the engine, in any order, on a clock of our own.
+
+After each step every invariant has to hold; at the end the backlog has to drain without help.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from batchmill.domain import outcome
+from batchmill.domain.job import Claim, JobState, Progress
+from batchmill.domain.limits import Limits, Rate
+from batchmill.domain.outcome import Outcome
+from batchmill.domain.retry import Retry
+from tests.invariants import violations
+from tests.store.engine import LEASE, PERMANENT, TRANSIENT, Engine
+
+RETRY = Retry(attempts=3, base=10, jitter=0)
+TASKS: dict[str, dict[str, Any]] = {
+    "free": {},
+    "few": {"limits": Limits(total=3)},
+    "batchwise": {"limits": Limits(per_batch=2)},
+    "tenantwise": {"limits": Limits(per_tenant=2)},
+    "rated": {"limits": Limits(rate=Rate(3, 10))},
+    "keyed": {"limits": Limits(per_key=1, per_batch=3), "keyed": True},
+    "bought": {"limits": Limits(key_rate=Rate(2, 10)), "keyed": True},
+    "callback": {},
+}
+TABLES = """tasks, batches, requests, lanes, limits, workers, jobs, finished, events, leases,
+    schedules, statistics"""
+
+tasks = st.sampled_from(sorted(TASKS.keys() - {"callback"}))
+tenants = st.sampled_from(["ann", "bob"])
+keys = st.sampled_from(["k1", "k2", "k3"])
+delays = st.sampled_from([0, 5, 60])
+limit_names = st.one_of(
+    st.sampled_from(["system", "tenant:ann", "tenant:*", "key:k1", "key:*", "batch:*"]),
+    tasks.flatmap(
+        lambda task: st.sampled_from(
+            [f"task:{task}", f"task:{task}/tenant:*", f"task:{task}/tenant:bob"]
+            + [f"task:{task}/batch:*"]
+            + ([f"task:{task}/key:*", f"task:{task}/key:k2"] if TASKS[task].get("keyed") else [])
+        )
+    ),
+)
+changes = st.one_of(
+    st.fixed_dictionaries({"slots": st.integers(0, 4)}),
+    st.fixed_dictionaries(
+        {"rate": st.builds(Rate, st.integers(1, 4), st.sampled_from([5.0, 20.0]))}
+    ),
+    st.fixed_dictionaries({"paused": st.booleans()}),
+    st.just({"reset": True}),
+)
+blocks = st.lists(st.integers(0, 40), min_size=1, max_size=9)
+
+
+@st.composite
+def items(draw: st.DrawFn, task: str) -> dict[str, Any]:
+    item: dict[str, Any] = {"payload": draw(st.integers(0, 9))}
+    if TASKS[task].get("keyed"):
+        item["key"] = draw(keys)
+    for name, values in (
+        ("priority", st.integers(-2, 2)),
+        ("delay", delays),
+        ("dedup_key", keys),
+        ("cache_key", keys),
+    ):
+        if draw(st.integers(0, 3)) == 0:
+            item[name] = draw(values)
+    return item
+
+
+class Mill(RuleBasedStateMachine):
+    conn: psycopg.Connection[Any]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conn.execute(
+            f"set search_path = batchmill; truncate {TABLES} restart identity".encode()
+        )
+        self.engine = Engine(self.conn)
+        self.engine.set_clock(0)
+        self.batches: list[UUID] = []
+        self.workers: list[int] = []
+        self.held: list[Claim] = []
+        self.ended: list[Claim] = []
+        self.cancelled: set[int] = set()
+        self.newest_fence = 0
+        self.starts: defaultdict[str, list[datetime]] = defaultdict(list)
+        for name, given in TASKS.items():
+            self.engine.task(name, retry=RETRY, **given)
+        self.join()
+
+    # What users do.
+
+    @rule(data=st.data(), task=tasks, tenant=tenants, count=st.integers(1, 6))
+    def submit(self, data: st.DataObject, task: str, tenant: str, count: int) -> None:
+        batch = data.draw(st.lists(items(task), min_size=count, max_size=count), "items")
+        options: dict[str, Any] = {"tenant": tenant}
+        for name, values in (
+            ("expires_in", st.just(86_400)),
+            ("limit", st.integers(1, 3)),
+            ("on_finish", st.just("callback")),
+            ("idempotency_key", keys),
+            ("priority", st.integers(-1, 1)),
+            ("delay", delays),
+        ):
+            if data.draw(st.integers(0, 3), name) == 0:
+                options[name] = data.draw(values, name)
+        try:
+            answer = self.engine.submit(task, batch, **options)
+        except psycopg.Error as error:
+            assert error.sqlstate == "BM004", error
+        else:
+            if UUID(answer["batch_id"]) not in self.batches:
+                self.batches.append(UUID(answer["batch_id"]))
+        self.check()
+
+    @rule(data=st.data(), task=tasks, tenant=tenants)
+    def enqueue(self, data: st.DataObject, task: str, tenant: str) -> None:
+        options = data.draw(items(task), "job")
+        if data.draw(st.integers(0, 3), "idempotent") == 0:
+            options["idempotency_key"] = data.draw(keys, "idempotency_key")
+        payload = options.pop("payload")
+        try:
+            answer = self.engine.enqueue(task, payload, tenant=tenant, **options)
+        except psycopg.Error as error:
+            assert error.sqlstate == "BM004", error
+        else:
+            assert answer["job_id"] or answer["existing"]
+        self.check()
+
+    @rule(data=st.data(), all_of_batch=st.booleans())
+    def cancel(self, data: st.DataObject, all_of_batch: bool) -> None:
+        if all_of_batch and self.batches:
+            batch = data.draw(st.sampled_from(self.batches), "batch")
+            jobs = self.live_jobs(batch)
+            self.engine.call("cancel_batch", batch)
+            self.cancelled.update(jobs)
+        elif jobs := self.live_jobs():
+            job = data.draw(st.sampled_from(jobs), "job")
+            assert self.engine.call("cancel_job", job) == (job not in self.cancelled)
+            self.cancelled.add(job)
+        self.check()
+
+    @rule(data=st.data(), all_of_batch=st.booleans())
+    def retry(self, data: st.DataObject, all_of_batch: bool) -> None:
+        try:
+            if all_of_batch and self.batches:
+                batch = data.draw(st.sampled_from(self.batches), "batch")
+                failed = self.engine.standing(batch)[4]
+                assert self.engine.call("retry_batch", batch) == failed
+            elif jobs := self.engine.rows("select id, state from batchmill.finished order by id"):
+                job, state = data.draw(st.sampled_from(jobs), "job")
+                assert self.engine.call("retry_job", job) == 1
+                assert state == JobState.FAILED
+        except psycopg.Error as error:
+            assert error.sqlstate == "BM006", error
+        self.check()
+
+    @precondition(lambda self: self.batches)
+    @rule(data=st.data())
+    def delete_batch(self, data: st.DataObject) -> None:
+        batch = data.draw(st.sampled_from(self.batches), "batch")
+        finished = self.engine.value(
+            "select finished_at is not null from batchmill.batches where id = %s", batch
+        )
+        try:
+            self.engine.call("delete_batch", batch)
+            assert finished
+            self.batches.remove(batch)
+        except psycopg.Error as error:
+            assert error.sqlstate == "BM006" and not finished, error
+        self.check()
+
+    # What workers do.
+
+    @precondition(lambda self: len(self.workers) < 3)
+    @rule()
+    def join(self) -> None:
+        self.workers.append(self.engine.worker(*TASKS))
+
+    @precondition(lambda self: self.workers)
+    @rule(
+        data=st.data(),
+        wanted=st.dictionaries(tasks, st.integers(1, 5), min_size=1),
+        want=st.integers(1, 8),
+        spare=st.integers(0, 4),
+    )
+    def claim(self, data: st.DataObject, wanted: dict[str, int], want: int, spare: int) -> None:
+        worker = data.draw(st.sampled_from(self.workers), "worker")
+        claims = self.start(worker, wanted, want, spare)
+        assert len(claims) <= want + spare
+        for task, most in wanted.items():
+            assert sum(c.task == task for c in claims) <= most
+        self.check()
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data(), times=st.integers(1, 3))
+    def claim_much(self, data: st.DataObject, times: int) -> None:
+        worker = data.draw(st.sampled_from(self.workers), "worker")
+        for _ in range(times):
+            self.start(worker, dict.fromkeys(TASKS, 20), 20, 0)
+            self.check()
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), chosen=blocks)
+    def finish(self, data: st.DataObject, chosen: list[int]) -> None:
+        """A block of outcomes, in which some may come twice, and some too late."""
+        claims = self.held + self.ended
+        block = [self.any_outcome(data, claims[n % len(claims)]) for n in chosen]
+        late = [o.claim.id for o in block if o.claim in self.ended]
+        refused = self.engine.finish(*block)
+        current = {o.claim.id for o in block if o.claim in self.held}
+        assert set(refused) == set(late) - current
+        self.end(o.claim for o in block)
+        self.check()
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def work(self, data: st.DataObject) -> None:
+        """What a worker does all day: claims, and ends all that it claimed."""
+        worker = data.draw(st.sampled_from(self.workers), "worker")
+        claims = self.start(worker, dict.fromkeys(TASKS, 20), 20, 0)
+        self.check()
+        assert self.engine.finish(*(self.any_outcome(data, claim) for claim in claims)) == []
+        self.end(claims)
+        self.check()
+
+    @precondition(lambda self: self.held)
+    @rule(chosen=blocks)
+    def report(self, chosen: list[int]) -> None:
+        claims = self.held + self.ended
+        reporting = {c.fence: c for c in (claims[n % len(claims)] for n in chosen)}.values()
+        refused = self.engine.report(
+            *reporting, progress={"stage": "s", "message": "", "percent": 1}
+        )
+        current = {c.id for c in reporting if c in self.held}
+        assert set(refused) == {c.id for c in reporting} - current
+        self.check()
+
+    @precondition(lambda self: self.held)
+    @rule(n=st.integers(0, 40))
+    def save_checkpoint(self, n: int) -> None:
+        claims = self.held + self.ended
+        claim = claims[n % len(claims)]
+        query = "select batchmill.save_checkpoint(%s, %s, 'step', '1'::json)"
+        assert self.engine.value(query, claim.id, claim.fence) == (claim in self.held)
+        self.check()
+
+    # What operators do.
+
+    @rule(name=limit_names, change=changes)
+    def set_limit(self, name: str, change: dict[str, Any]) -> None:
+        self.starts.clear()
+        self.engine.set_limit(name, **change)
+        self.check()
+
+    @precondition(lambda self: self.batches)
+    @rule(data=st.data(), change=changes)
+    def set_limit_of_batch(self, data: st.DataObject, change: dict[str, Any]) -> None:
+        batch = data.draw(st.sampled_from(self.batches), "batch")
+        if self.live_jobs(batch):
+            self.engine.set_limit(f"batch:{batch}", **change)
+            self.check()
+
+    @rule(task=tasks, slots=st.one_of(st.none(), st.integers(1, 4)))
+    def deploy(self, task: str, slots: int | None) -> None:
+        """Another version of the code declares other limits."""
+        self.starts.clear()
+        given = dict(TASKS[task])
+        limits = replace(given.pop("limits", Limits()), total=slots, per_tenant=slots)
+        self.engine.task(task, retry=RETRY, limits=limits, **given)
+        self.check()
+
+    # What time does, and the upkeep.
+
+    @rule(seconds=st.sampled_from([1, 6, 11, 61]))
+    def wait(self, seconds: int) -> None:
+        self.engine.advance_clock(seconds)
+        for worker in self.workers:
+            assert set(self.engine.call("renew_lease", worker, LEASE)) <= self.cancelled
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data())
+    def lose_worker(self, data: st.DataObject) -> None:
+        """All leases lapse but one; only the jobs of the others are rescued."""
+        survivor = data.draw(st.sampled_from(self.workers), "survivor")
+        self.engine.advance_clock(LEASE + 1)
+        self.engine.call("renew_lease", survivor, LEASE)
+        lost = self.jobs_held_by(set(self.workers) - {survivor})
+        rescued = self.engine.look_after(survivor)
+        assert set(rescued) == lost
+        self.workers = [survivor]
+        self.end([c for c in self.held if c.id in lost])
+        self.check()
+
+    @rule(late=st.sampled_from([0, 0, 0, 3 * 86_400]))
+    def tidy(self, late: int) -> None:
+        """What has expired is cancelled if it is not finished, and goes if it is."""
+        self.wait(late)
+        self.engine.tidy()
+        for parent in ("finished", "events"):
+            query = "select batchmill.make_partition(%s, batchmill.day_of(batchmill.clock()) + 1)"
+            self.engine.value(query, parent)
+        for batch in self.batches:
+            if self.engine.value(EXPIRED, batch):
+                self.cancelled.update(self.live_jobs(batch))
+        self.engine.expire()
+        left = self.engine.rows("select id from batchmill.batches")
+        self.batches = [batch for batch in self.batches if (batch,) in left]
+        self.check()
+
+    def teardown(self) -> None:
+        """Once nothing is paused, all that waits gets done, whatever has happened before."""
+        self.engine.conn.execute(
+            """select batchmill.set_limit(name, greatest(slots, 1), null, null, false)
+            from batchmill.limits where slots is not null"""
+        )
+        self.engine.finish(*(outcome.completed(c, "1") for c in self.held))
+        self.end(self.held)
+        worker = self.engine.worker(*TASKS)
+        for _ in range(200):
+            self.engine.advance_clock(7)
+            self.engine.call("renew_lease", worker, LEASE)
+            claims = self.start(worker, dict.fromkeys(TASKS, 20), 20, 0)
+            assert self.engine.complete(*claims) == []
+            self.end(claims)
+            if not self.live_jobs():
+                break
+        assert self.live_jobs() == []
+        self.check()
+
+    # How it is looked at.
+
+    def check(self) -> None:
+        # Each claim was looked at by itself: see `start`.
+        assert violations(self.conn, lowered=True) == []
+
+    def start(self, worker: int, wanted: dict[str, int], want: int, spare: int) -> list[Claim]:
+        before = self.running()
+        claims = self.engine.claim(worker, want=want, spare=spare, **wanted)
+        slots = dict(self.engine.rows(SLOTS))
+        for name, running in self.running().items():
+            # What was running when a limit was lowered may go on.
+            assert running <= before.get(name, 0) or running <= slots.get(name, running), name
+        self.look_at_starts(claims)
+        for claim in claims:
+            assert claim.fence > self.newest_fence
+            assert claim.id not in self.cancelled
+        self.newest_fence = max([self.newest_fence, *(c.fence for c in claims)])
+        self.held += claims
+        return claims
+
+    def running(self) -> dict[str, int]:
+        """How many jobs run under each name that a limit can have, counted from the jobs."""
+        return dict(self.engine.rows(RUNNING))
+
+    def look_at_starts(self, claims: list[Claim]) -> None:
+        """No window of a period holds more starts than the rate; no job starts before its time."""
+        started = self.engine.rows(
+            """select m.name, m.rate, m.period, j.started_at, j.run_at from batchmill.jobs j
+            cross join lateral batchmill.limit_names(j.task, j.tenant, j.batch_id, j.key) n
+            left join batchmill.limits m on m.name = n.name and m.rate is not null
+            where j.id = any (%s) order by j.started_at""",
+            [claim.id for claim in claims],
+        )
+        for name, rate, period, started_at, run_at in started:
+            assert started_at >= run_at
+            if name is not None:
+                starts = self.starts[name]
+                starts.append(started_at)
+                window = started_at - timedelta(seconds=period)
+                assert len(starts) - bisect_right(starts, window) <= rate, name
+
+    def any_outcome(self, data: st.DataObject, claim: Claim) -> Outcome:
+        kind = data.draw(st.sampled_from(OUTCOMES), "kind")
+        if claim.task == "callback":
+            # It is known by its payload, which another stage would not have.
+            kind = "completed"
+        match kind:
+            case "completed":
+                ended = outcome.completed(claim, "7")
+            case "failed":
+                ended = outcome.failed(claim, PERMANENT, RETRY, 0.5)
+            case "busy":
+                ended = outcome.failed(claim, TRANSIENT, RETRY, 0.5)
+            case "advance":
+                task = data.draw(tasks, "stage")
+                key = data.draw(keys, "key") if TASKS[task].get("keyed") else ""
+                ended = outcome.advanced(claim, task, key, "3")
+            case "snooze":
+                ended = outcome.snoozed(claim, data.draw(delays, "delay"))
+            case "release":
+                ended = outcome.released(claim)
+            case _:
+                ended = outcome.cancelled(claim)
+        progress = data.draw(st.sampled_from([None, Progress("stage")]), "progress")
+        return ended._replace(progress=progress)
+
+    def end(self, claims: Iterable[Claim]) -> None:
+        gone = {claim.fence for claim in claims}
+        self.ended += [c for c in self.held if c.fence in gone]
+        self.held = [c for c in self.held if c.fence not in gone]
+
+    def live_jobs(self, batch: UUID | None = None) -> list[int]:
+        query = """select id from batchmill.jobs
+            where %s::uuid is null or batch_id = %s order by id"""
+        return [job for (job,) in self.engine.rows(query, batch, batch)]
+
+    def jobs_held_by(self, workers: set[int]) -> set[int]:
+        query = "select id from batchmill.jobs where state = 'running' and worker_id = any (%s)"
+        return {job for (job,) in self.engine.rows(query, list(workers))}
+
+
+SLOTS = """
+    select name, slots from batchmill.limits where slots is not null
+    union all
+    select 'task:' || l.task || '/batch:' || l.batch_id, m.slots
+    from batchmill.lanes l join batchmill.limits m on m.name = 'task:' || l.task || '/batch:*'
+    where l.batch_id is not null and l.key = '' and m.slots is not null"""
+RUNNING = """
+    select n.name, count(*) from batchmill.jobs j cross join lateral (
+        select name from batchmill.limit_names(j.task, j.tenant, j.batch_id, j.key)
+        union select 'task:' || j.task || '/batch:' || j.batch_id) n
+    where j.state = 'running' and n.name is not null group by n.name"""
+EXPIRED = "select expires_at < batchmill.clock() from batchmill.batches where id = %s"
+EXAMPLES = 200
+OUTCOMES = ["completed", "failed", "busy", "advance", "snooze", "release", "cancelled"]
+
+
+@pytest.mark.timeout(900)
+def test_the_engine_keeps_its_promises_whatever_is_done_to_it(sql: psycopg.Connection[Any]) -> None:
+    class Machine(Mill):
+        conn = sql
+
+    # Partitions are made on the way; too many at the start only make every step slow.
+    sql.execute("select batchmill.drop_expired_partitions('infinity')")
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=50,
+            print_blob=True,
+            report_multiple_bugs=False,
+        ),
+    )

@@ -1,0 +1,404 @@
+"""What is accepted, once; what is refused, with a sentence and without a trace."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from batchmill import Mill
+from batchmill.errors import PayloadTooLarge
+from tests.store.engine import Engine
+from tests.store.rivals import Rival
+
+Sessions = Callable[[], Engine]
+
+
+@pytest.fixture
+def worker(engine: Engine) -> int:
+    engine.task("work")
+    return engine.worker("work")
+
+
+@contextmanager
+def refused(code: str, sentence: str) -> Iterator[None]:
+    with pytest.raises(psycopg.Error) as error:
+        yield
+    assert (error.value.sqlstate, error.value.diag.message_primary) == (code, sentence)
+
+
+def is_empty(engine: Engine) -> bool:
+    query = """select not exists (select from batchmill.jobs) and not exists
+        (select from batchmill.batches) and not exists (select from batchmill.lanes) and not exists
+        (select from batchmill.requests) and not exists (select from batchmill.limits)"""
+    return engine.value(query)
+
+
+def test_a_job_is_there_when_the_caller_commits_and_not_when_it_rolls_back(
+    engine: Engine, worker: int
+):
+    with engine.conn.transaction(force_rollback=True):
+        engine.batch("work", 3)
+        engine.enqueue("work")
+    assert is_empty(engine)
+    with engine.conn.transaction():
+        engine.batch("work", 3)
+        engine.enqueue("work")
+    assert engine.drain(worker, "work") == 4
+
+
+def test_a_callers_open_transaction_holds_up_nobody(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    caller = sessions()
+    engine.enqueue("work", "before")
+    with caller.conn.transaction():
+        caller.enqueue("work", "open")
+        caller.batch("work", ["open"])
+        engine.enqueue("work", "after")
+        assert engine.drain(worker, "work") == 2
+    assert engine.drain(worker, "work") == 2
+
+
+def test_a_long_transaction_is_seen_although_later_ones_committed_before(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    slow, quick = sessions(), sessions()
+    with slow.conn.transaction():
+        slow.enqueue("work")
+        for _ in range(3):
+            quick.enqueue("work")
+            assert engine.drain(worker, "work") == 1
+    assert engine.drain(worker, "work") == 1
+
+
+def test_a_job_that_someone_holds_is_found_when_they_let_go(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    """`result()` right after `enqueue` marks the row while a claim looks for it."""
+    job = engine.enqueue("work")["job_id"]
+    waiting = sessions()
+    with waiting.conn.transaction():
+        waiting.rows("update batchmill.jobs set watched = true where id = %s returning id", job)
+        assert engine.claim(worker, "work") == []
+    assert [claim.id for claim in engine.claim(worker, "work")] == [job]
+
+
+def test_more_jobs_than_one_claim_looks_at_are_all_found(engine: Engine, worker: int):
+    engine.set_limit("task:work", paused=True)
+    engine.rows("select batchmill.enqueue('work', '1') from generate_series(1, 2500)")
+    assert engine.claim(worker, "work") == []
+    engine.set_limit("task:work", paused=False)
+    assert engine.drain(worker, "work") == 2500
+
+
+def test_a_large_batch_comes_in_several_calls_of_one_transaction(engine: Engine, worker: int):
+    with engine.conn.transaction():
+        answer = engine.submit("work", range(3), more=True)
+        engine.submit("work", range(3, 5), more=True, batch_id=answer["batch_id"])
+        answer = engine.submit("work", [], batch_id=answer["batch_id"])
+    assert answer["total"] == 5
+    claims = engine.claim(worker, "work")
+    assert [(c.position, c.payload) for c in claims] == [(n, str(n)) for n in range(5)]
+    with refused("BM002", "The batch is not being submitted by this transaction."):
+        engine.submit("work", [6], batch_id=answer["batch_id"])
+
+
+# Idempotency: the same request again is the same batch.
+
+
+def test_the_same_submit_100_times_at_once_makes_one_batch(dsn: str, engine: Engine, worker: int):
+    together = threading.Barrier(100)
+
+    def submit() -> str:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            together.wait()
+            return Engine(conn).submit("work", range(3), idempotency_key="k")["batch_id"]
+
+    rivals = [Rival(submit) for _ in range(100)]
+    assert len({rival.result() for rival in rivals}) == 1
+    assert engine.drain(worker, "work") == 3
+
+
+def test_the_same_enqueue_100_times_at_once_makes_one_job(dsn: str, engine: Engine, worker: int):
+    together = threading.Barrier(100)
+
+    def enqueue() -> int:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            together.wait()
+            return Engine(conn).enqueue("work", 1, idempotency_key="k")["job_id"]
+
+    rivals = [Rival(enqueue) for _ in range(100)]
+    assert len({rival.result() for rival in rivals}) == 1
+    assert engine.drain(worker, "work") == 1
+
+
+def test_another_body_under_the_same_key_is_refused(engine: Engine, worker: int):
+    engine.enqueue("work", 1, idempotency_key="job")
+    engine.submit("work", [1], idempotency_key="batch")
+    sentence = 'The idempotency key "{}" was used for another request.'
+    with refused("BM004", sentence.format("job")):
+        engine.enqueue("work", 2, idempotency_key="job")
+    with refused("BM004", sentence.format("batch")):
+        engine.submit("work", [1, 2], idempotency_key="batch")
+    with refused("BM004", sentence.format("batch")):
+        engine.submit("work", [1], idempotency_key="batch", priority=5)
+    assert engine.drain(worker, "work") == 2
+
+
+def test_an_idempotency_key_belongs_to_its_tenant(engine: Engine, worker: int):
+    ann = engine.batch("work", [1], idempotency_key="k", tenant="ann")
+    bob = engine.batch("work", [2], idempotency_key="k", tenant="bob")
+    assert ann != bob
+
+
+def test_a_request_that_rolled_back_leaves_its_key_free(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    first = sessions()
+    with first.conn.transaction(force_rollback=True):
+        first.batch("work", [1], idempotency_key="k")
+        second = Rival(lambda: engine.batch("work", [2], idempotency_key="k"))
+        second.wait_until_blocked(engine)
+    assert engine.standing(second.result())[1] == 1
+
+
+def test_a_request_that_was_answered_with_another_job_is_answered_so_again(
+    engine: Engine, worker: int
+):
+    job = engine.enqueue("work", 1, dedup_key="d")["job_id"]
+    answers = [engine.enqueue("work", 1, dedup_key="d", idempotency_key="k") for _ in range(2)]
+    assert [answer["job_id"] for answer in answers] == [job, job]
+
+
+# Deduplication: while a job with the key lives, it stands for the others.
+
+
+def test_a_live_job_stands_for_others_with_its_key(engine: Engine, worker: int):
+    job = engine.enqueue("work", 1, dedup_key="k")["job_id"]
+    again = engine.enqueue("work", 2, dedup_key="k")
+    assert again == {"job_id": job, "duplicate": True, "cached": False}
+    (claim,) = engine.claim(worker, "work")
+    assert engine.enqueue("work", 2, dedup_key="k")["job_id"] == job
+    engine.complete(claim)
+    assert engine.enqueue("work", 2, dedup_key="k")["job_id"] != job
+
+
+def test_a_deduplication_key_belongs_to_its_tenant_and_task(engine: Engine, worker: int):
+    engine.task("other")
+    jobs = [
+        engine.enqueue("work", dedup_key="k")["job_id"],
+        engine.enqueue("work", dedup_key="k", tenant="bob")["job_id"],
+        engine.enqueue("other", dedup_key="k")["job_id"],
+    ]
+    assert len(set(jobs)) == 3
+
+
+def test_duplicates_in_a_batch_are_counted_apart(engine: Engine, worker: int):
+    engine.enqueue("work", dedup_key="k")
+    items = [{"payload": n, "dedup_key": key} for n, key in enumerate("kaab")]
+    answer = engine.submit("work", items)
+    assert (answer["total"], answer["duplicates"]) == (2, 2)
+    positions = "select position from batchmill.jobs where batch_id is not null order by position"
+    assert engine.rows(positions) == [(1,), (3,)]
+
+
+def test_a_batch_of_nothing_but_duplicates_is_complete(engine: Engine, worker: int):
+    engine.enqueue("work", dedup_key="k")
+    batch = engine.batch("work", [{"payload": 1, "dedup_key": "k"}])
+    assert engine.standing(batch) == ("completed", 0, 0, 0, 0, 0)
+    assert engine.events(batch) == ["batch_completed"]
+
+
+def test_a_retried_job_gives_up_a_key_that_another_has_taken(engine: Engine, worker: int):
+    job = engine.enqueue("work", dedup_key="k")["job_id"]
+    engine.fail(*engine.claim(worker, "work"))
+    other = engine.enqueue("work", dedup_key="k")["job_id"]
+    engine.call("retry_job", job)
+    assert engine.enqueue("work", dedup_key="k")["job_id"] == other
+    assert engine.drain(worker, "work") == 2
+
+
+# Results under a cache key.
+
+
+def test_a_known_result_completes_a_job_at_once(engine: Engine, worker: int):
+    engine.enqueue("work", 1, cache_key="k")
+    engine.complete(*engine.claim(worker, "work"), result={"answer": 42})
+    answer = engine.enqueue("work", 1, cache_key="k")
+    assert answer["cached"]
+    assert engine.claim(worker, "work") == []
+    query = "select state, cached, result from batchmill.finished where id = %s"
+    assert engine.rows(query, answer["job_id"]) == [("completed", True, {"answer": 42})]
+
+
+def test_a_batch_runs_only_what_is_not_known(engine: Engine, worker: int):
+    engine.enqueue("work", 1, cache_key="k")
+    engine.complete(*engine.claim(worker, "work"), result=None)
+    items = [{"payload": 0}, {"payload": 1, "cache_key": "k"}, {"payload": 2, "cache_key": "new"}]
+    batch = engine.batch("work", items)
+    assert engine.standing(batch) == ("processing", 3, 0, 1, 0, 0)
+    assert [claim.position for claim in engine.claim(worker, "work")] == [0, 2]
+
+
+def test_a_batch_of_nothing_but_known_results_is_complete(engine: Engine, worker: int):
+    engine.enqueue("work", 1, cache_key="k")
+    engine.complete(*engine.claim(worker, "work"))
+    batch = engine.batch("work", [{"payload": n, "cache_key": "k"} for n in range(2)])
+    assert engine.standing(batch) == ("completed", 2, 0, 2, 0, 0)
+    started, *completed, finished = engine.events(batch)
+    assert (started, finished) == ("batch_started", "batch_completed")
+    assert completed == ["job_completed"] * 2
+
+
+def test_a_failure_is_not_kept_as_a_result(engine: Engine, worker: int):
+    engine.enqueue("work", 1, cache_key="k")
+    engine.fail(*engine.claim(worker, "work"))
+    assert not engine.enqueue("work", 1, cache_key="k")["cached"]
+
+
+def test_another_tenants_result_is_not_seen(engine: Engine, worker: int):
+    engine.enqueue("work", 1, cache_key="k", tenant="ann")
+    engine.complete(*engine.claim(worker, "work"))
+    assert not engine.enqueue("work", 1, cache_key="k", tenant="bob")["cached"]
+
+
+def test_a_result_that_arrives_during_a_submit_loses_no_job(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    """The submit is stopped between its two looks at the cache."""
+    engine.conn.execute("""
+        create function wait_here() returns trigger language plpgsql
+        as 'begin perform pg_advisory_xact_lock(1); return null; end';
+        create trigger wait_here after insert on batchmill.finished
+        for each statement execute function wait_here()""")
+    engine.enqueue("work", 1, cache_key="k")
+    (claim,) = engine.claim(worker, "work")
+    other = sessions()
+    with other.conn.transaction():
+        other.rows("select pg_advisory_xact_lock(1)::text")
+        items = [{"payload": 1, "cache_key": "k"}]
+        submit = Rival(lambda: engine.submit("work", items)).wait_until_blocked(engine)
+        other.complete(claim)
+    assert submit.result()["total"] == 1
+
+
+# What is refused.
+
+
+def test_an_unknown_task_is_refused(engine: Engine):
+    sentence = 'No task "nope" is registered: start a worker that has it, or check the name.'
+    with refused("BM001", sentence):
+        engine.enqueue("nope")
+    with refused("BM001", sentence):
+        engine.batch("nope", 1)
+    engine.task("work")
+    with refused("BM001", sentence):
+        engine.batch("work", 1, on_finish="nope")
+    assert is_empty(engine)
+
+
+def test_a_payload_may_be_as_long_as_the_limit_and_no_longer(engine: Engine):
+    engine.task("work", payload_limit=100)
+    fits, too_long = "x" * 98, "x" * 99
+    engine.enqueue("work", fits)
+    engine.batch("work", [{"payload": fits, "cache_key": "its options do not count"}])
+    sentence = "The payload has 101 bytes; the limit is 100."
+    with refused("BM003", sentence):
+        engine.enqueue("work", too_long)
+    with refused("BM003", sentence):
+        engine.batch("work", [fits, too_long])
+    assert engine.value("select count(*) from batchmill.jobs") == 2
+
+
+def test_a_payload_of_wide_characters_is_measured_in_bytes(engine: Engine):
+    engine.task("work", payload_limit=100)
+    engine.enqueue("work", "ü" * 49)
+    with refused("BM003", "The payload has 102 bytes; the limit is 100."):
+        engine.enqueue("work", "ü" * 50)
+
+
+async def test_python_and_sql_measure_payloads_alike(mill: Mill):
+    @mill.task(payload_limit=100)
+    async def work(text: str) -> None: ...
+
+    await mill.submit(work, ["x" * 98, "ü" * 49])
+    await mill.enqueue(work, "x" * 98)
+    with pytest.raises(PayloadTooLarge, match="101 bytes of JSON; the limit is 100"):
+        await mill.submit(work, ["x" * 99])
+    with pytest.raises(PayloadTooLarge, match="102 bytes of JSON; the limit is 100"):
+        await mill.enqueue(work, "ü" * 50)
+
+
+def test_a_nul_character_is_refused(engine: Engine):
+    engine.task("work")
+    sentence = "The payload holds a NUL character, which Postgres cannot store."
+    with refused("BM002", sentence):
+        engine.enqueue("work", {"deep": ["\0"]})
+    with refused("BM002", sentence):
+        engine.batch("work", ["fine", "\0"])
+    assert is_empty(engine)
+
+
+def test_a_key_is_given_exactly_where_the_task_declares_one(engine: Engine):
+    engine.task("plain")
+    engine.task("keyed", keyed=True)
+    unwanted = 'The task "plain" declares no key, so its jobs cannot have one.'
+    with refused("BM002", unwanted):
+        engine.enqueue("plain", key="k")
+    with refused("BM002", unwanted):
+        engine.batch("plain", [{"payload": 1, "key": "k"}])
+    missing = 'The task "keyed" declares a key, so its jobs need one.'
+    with refused("BM002", missing):
+        engine.enqueue("keyed")
+    with refused("BM002", missing):
+        engine.batch("keyed", [{"payload": 1, "key": "k"}, {"payload": 2}])
+    assert is_empty(engine)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "submit('work', '{}')",
+        "submit('work', '7')",
+        "submit('work', '[1, 2]')",
+        "submit('work', '[]')",
+        'submit(\'work\', \'[{"payload": 1, "priority": "high"}]\')',
+        "submit('work', '[{\"payload\": 1}]', '{\"limit\": -1}')",
+        "submit('work', '[{\"payload\": 1}]', '{\"run_at\": \"soon\"}')",
+        "submit('work', '[{\"payload\": 1}]', '{\"delay\": \"NaN\"}')",
+        "submit('work', '[{\"payload\": 1}]', '{\"tenant\": \"\"}')",
+        "submit('work', '[{\"payload\": \"\\ud800\"}]')",
+        "submit('work', null)",
+        "enqueue('work', null)",
+        "enqueue('work', '1', '{\"priority\": -2147483648}')",
+        "enqueue('work', '1', '{\"expires_in\": 1e300}')",
+        "enqueue('work', '1', '{\"tenant\": \"\"}')",
+        "enqueue('work', '1', '7')",
+    ],
+)
+def test_bad_input_from_any_language_leaves_nothing_behind(call: str, engine: Engine):
+    engine.task("work")
+    with pytest.raises(psycopg.Error) as error:
+        engine.conn.execute(sql.SQL("select batchmill.{}").format(sql.SQL(call)))  # pyright: ignore
+    assert error.value.diag.message_primary
+    assert is_empty(engine)
+
+
+def test_a_keyed_batch_runs(engine: Engine):
+    engine.task("keyed", keyed=True)
+    engine.batch("keyed", [{"payload": n, "key": f"k{n % 2}"} for n in range(4)])
+    assert engine.drain(engine.worker("keyed"), "keyed") == 4
+
+
+def test_options_reach_the_job(engine: Engine, worker: int):
+    engine.batch("work", [1], delay=60, priority=3, tenant="ann")
+    query: Any = """select priority, tenant, state, extract(epoch from run_at - created_at)::integer
+        from batchmill.jobs"""
+    assert engine.rows(query) == [(3, "ann", "scheduled", 60)]
+    assert engine.claim(worker, "work") == []
+    engine.advance_clock(61)
+    assert len(engine.claim(worker, "work")) == 1
