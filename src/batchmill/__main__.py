@@ -1,0 +1,5 @@
+"""`python -m batchmill`."""
+
+from batchmill.cli import main
+
+main()

@@ -1,0 +1,65 @@
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from batchmill.cli.completion import complete_task
+from batchmill.cli.output import fitting_table, moment, number, state, whole
+from batchmill.cli.session import Session
+from batchmill.domain.batch import BatchRecord, BatchState
+from batchmill.store import admin
+
+Count = Annotated[int, typer.Option("--count", "-n", min=1, max=10_000, help="How many.")]
+Task = Annotated[str | None, typer.Option(autocompletion=complete_task)]
+Tenant = Annotated[str | None, typer.Option()]
+
+
+async def batches(
+    session: Session,
+    state: Annotated[BatchState | None, typer.Option()] = None,
+    task: Task = None,
+    tenant: Tenant = None,
+    count: Count = 20,
+) -> None:
+    """List batches, the newest first."""
+    async with session.mill as mill:
+        found = await admin.list_batches(
+            mill.database, state=state, task=task, tenant=tenant, count=count
+        )
+    session.show(list(map(as_data, found)), lambda _: draw(found))
+
+
+def as_data(batch: BatchRecord) -> dict[str, Any]:
+    return asdict(batch) | {"waiting": batch.waiting}
+
+
+def draw(found: list[BatchRecord]) -> RenderableType | str:
+    if not found:
+        return "There are no such batches."
+    return fitting_table(
+        whole("batch"),
+        "state",
+        number("ended"),
+        number("failed"),
+        "task",
+        number("created"),
+        number("running"),
+        "tenant",
+        rows=map(cells, found),
+        at_least=5,
+    )
+
+
+def cells(batch: BatchRecord) -> tuple[Any, ...]:
+    return (
+        batch.id,
+        state(batch.state),
+        f"{batch.ended:,}/{batch.total:,}",
+        Text(f"{batch.failed:,}", "red" if batch.failed else ""),
+        batch.task,
+        moment(batch.created_at),
+        f"{batch.running:,}",
+        batch.tenant,
+    )

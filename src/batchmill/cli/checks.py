@@ -1,0 +1,231 @@
+"""What the doctor looks at: each check gives one finding, and says what to do about it."""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from batchmill.cli.output import span
+from batchmill.store import migrate
+from batchmill.store.database import Database
+
+LONG_SNAPSHOT = 60.0
+CLOCK_TOLERANCE = 2.0
+FEW_CONNECTIONS = 10
+NOTIFY_QUEUE_FULL = 0.5
+MANY_DEAD_ROWS = 50_000
+DEAD_PER_LIVE_ROW = 5
+PARTITION_DAYS = 7
+LOST_LATELY = 3_600.0
+
+CONNECTION_ADVICE = (
+    "Check --dsn or DATABASE_URL, that the server runs and that it can be reached from here."
+)
+
+
+class Level(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    state: Level
+    message: str
+    advice: str | None = None
+
+
+Check = Callable[[Database], Awaitable[Finding]]
+
+
+def fine(check: str, message: str) -> Finding:
+    return Finding(check, Level.OK, message)
+
+
+def warning(check: str, message: str, advice: str) -> Finding:
+    return Finding(check, Level.WARNING, message, advice)
+
+
+def broken(check: str, message: str, advice: str) -> Finding:
+    return Finding(check, Level.BROKEN, message, advice)
+
+
+async def check_server(database: Database) -> Finding:
+    server = await _server(database)
+    about = f"PostgreSQL {server['version']}, database {server['database']}, as {server['user']}."
+    if server["is_standby"]:
+        return broken("server", f"{about} It is a read-only standby.", "Connect to the primary.")
+    return fine("server", about)
+
+
+async def check_pooler(database: Database) -> Finding:
+    if not database.behind_pooler:
+        return fine("pooler", "None: workers are woken by LISTEN/NOTIFY.")
+    return fine(
+        "pooler",
+        "Behind a pooler, taken to be in transaction mode: workers poll and prepare nothing. "
+        "If it is in session mode, BATCHMILL_POOLER=none makes pickup faster.",
+    )
+
+
+async def check_clock(database: Database) -> Finding:
+    before = time.time()
+    server = await _server(database)
+    after = time.time()
+    ahead = server["now"].timestamp() - (before + after) / 2
+    off = max(0.0, abs(ahead) - (after - before) / 2)
+    if off <= CLOCK_TOLERANCE:
+        return fine("clock", f"This machine and the database agree within {max(off, 0.1):.1f} s.")
+    return warning(
+        "clock",
+        f"The database is {span(off)} {'ahead of' if ahead > 0 else 'behind'} this machine.",
+        "All times come from the database, but a run_at made here means another moment there: "
+        "synchronise both with NTP.",
+    )
+
+
+async def check_connections(database: Database) -> Finding:
+    server = await _server(database)
+    free = server["connections"] - server["connected"]
+    message = f"{server['connected']} of {server['connections']} are in use."
+    if free >= FEW_CONNECTIONS:
+        return fine("connections", message)
+    return warning(
+        "connections",
+        message,
+        "Raise max_connections, close what nobody uses, or put PgBouncer in between: "
+        "a worker uses up to a dozen.",
+    )
+
+
+async def check_notify(database: Database) -> Finding:
+    usage = (await _server(database))["notify_queue"]
+    message = f"The queue of notifications is {usage:.0%} full."
+    if usage < NOTIFY_QUEUE_FULL:
+        return fine("notify", message)
+    return broken(
+        "notify",
+        message,
+        "A session that listens has sat in a transaction for long; when the queue is full, every "
+        "commit that notifies fails. End that session: see the held snapshots.",
+    )
+
+
+async def check_snapshots(database: Database) -> Finding:
+    held = [
+        f"{row['user']} ({row['application'] or 'no application name'}, pid {row['pid']}, "
+        f"{row['state']}) for {span(row['seconds'])}"
+        for row in await database.rows("held_snapshots", seconds=LONG_SNAPSHOT)
+    ]
+    held += [row["holder"] for row in await database.rows("held_horizons")]
+    if not held:
+        return fine("snapshots", f"None is held for more than {span(LONG_SNAPSHOT)}.")
+    return warning(
+        "snapshots",
+        f"Held by {'; '.join(held)}.",
+        "Dead rows stay until it is gone, and everything slows down. If nobody needs it: "
+        "select pg_terminate_backend(PID), rollback prepared, or pg_drop_replication_slot(NAME).",
+    )
+
+
+async def check_schema(database: Database, *, is_embedded: bool) -> Finding:
+    async with database.connection() as conn:
+        installed = await migrate.installed_version(conn)
+    newest = migrate.newest()
+    if installed == newest:
+        return fine("schema", f"Version {installed}, which is the newest.")
+    if installed > newest:
+        return broken(
+            "schema",
+            f"Version {installed}, and this batchmill knows {newest}.",
+            "Upgrade batchmill here too.",
+        )
+    message = f"Version {installed} of {newest}." if installed else "There is none."
+    if is_embedded:
+        return warning("schema", message, "The next command that uses it brings it up to date.")
+    return broken("schema", message, "Run `batchmill migrate up`.")
+
+
+async def check_workers(database: Database) -> Finding:
+    found = await database.rows("workers_overview", seconds=LOST_LATELY, count=1_000)
+    live = [worker for worker in found if worker["state"] == "live"]
+    lost = [worker["name"] for worker in found if worker["state"] == "lost"]
+    if not live:
+        advice = "Start one: batchmill worker --app module:mill."
+        return warning("workers", "None is running, so nothing gets done.", advice)
+    if lost:
+        return warning(
+            "workers",
+            f"{len(live)} running; lost in the last hour: {', '.join(lost)}.",
+            "Their jobs were given to others. See their logs for why they went: killed, out of "
+            "memory, or cut off from the database.",
+        )
+    return fine("workers", f"{len(live)} running.")
+
+
+async def check_abandoned(database: Database) -> Finding:
+    abandoned = await database.rows("abandoned_jobs")
+    if not abandoned:
+        return fine("running jobs", "Each has a worker.")
+    count = sum(row["jobs"] for row in abandoned)
+    some = ", ".join(str(job) for row in abandoned for job in row["some"])
+    message = f"{count} belong to workers that are gone, such as {some}."
+    if await _has_leader(database):
+        return warning("running jobs", message, "The upkeep rescues them within seconds.")
+    return broken("running jobs", message, "Nobody does the upkeep: start a worker.")
+
+
+async def check_partitions(database: Database) -> Finding:
+    missing = await database.value("missing_partitions", days=PARTITION_DAYS)
+    if not missing:
+        return fine("partitions", f"Made for the next {PARTITION_DAYS} days.")
+    message = f"{missing} are missing for the next {PARTITION_DAYS} days."
+    if await _has_leader(database):
+        return warning("partitions", message, "The upkeep makes them: see the log of its worker.")
+    return warning("partitions", message, "Start a worker: its upkeep makes them.")
+
+
+async def check_vacuum(database: Database) -> Finding:
+    tables = await database.rows("hot_tables")
+    left_out = [table["name"] for table in tables if table["is_left_out"]]
+    bloated = [table["name"] for table in tables if _is_bloated(table)]
+    if not (await _server(database))["autovacuum"]:
+        return broken("vacuum", "Autovacuum is off.", "Set autovacuum = on and reload the server.")
+    if left_out:
+        advice = f"alter table batchmill.{left_out[0]} reset (autovacuum_enabled)."
+        return broken("vacuum", f"Autovacuum leaves out {', '.join(left_out)}.", advice)
+    if bloated:
+        advice = f"vacuum batchmill.{bloated[0]}, once no snapshot is held."
+        return warning("vacuum", f"Mostly dead rows in {', '.join(bloated)}.", advice)
+    return fine("vacuum", "Autovacuum keeps up.")
+
+
+OF_THE_SERVER: tuple[Check, ...] = (
+    check_server,
+    check_pooler,
+    check_clock,
+    check_connections,
+    check_notify,
+    check_snapshots,
+)
+OF_THE_ENGINE: tuple[Check, ...] = (
+    check_workers,
+    check_abandoned,
+    check_partitions,
+    check_vacuum,
+)
+
+
+async def _server(database: Database) -> dict[str, Any]:
+    return (await database.rows("server_facts"))[0]
+
+
+async def _has_leader(database: Database) -> bool:
+    return any(row["seconds"] > 0 for row in await database.rows("upkeep_leader"))
+
+
+def _is_bloated(table: dict[str, Any]) -> bool:
+    return table["dead"] > max(MANY_DEAD_ROWS, DEAD_PER_LIVE_ROW * table["live"])

@@ -1,0 +1,46 @@
+"""Names for the shell's completion. It starts no server, and says nothing when it fails."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import typer
+
+from batchmill.config import Settings
+from batchmill.store import admin
+from batchmill.store.database import Database
+
+PATIENCE = 2.0
+
+Names = Callable[[Database], Awaitable[list[str]]]
+
+
+def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
+    return _beginning_with(incomplete, ctx, admin.task_names)
+
+
+def complete_limit(ctx: typer.Context, incomplete: str) -> list[str]:
+    return _beginning_with(incomplete, ctx, admin.limit_names)
+
+
+def complete_schedule(ctx: typer.Context, incomplete: str) -> list[str]:
+    return _beginning_with(incomplete, ctx, admin.schedule_names)
+
+
+def _beginning_with(incomplete: str, ctx: typer.Context, names: Names) -> list[str]:
+    try:
+        found = asyncio.run(asyncio.wait_for(_ask(ctx.params.get("dsn"), names), PATIENCE))
+    except Exception:
+        return []
+    return [name for name in found if name.startswith(incomplete)]
+
+
+async def _ask(dsn: str | None, names: Names) -> list[str]:
+    settings = Settings.read(dsn)
+    if settings.dsn is None:
+        return []
+    database = Database(settings.dsn, pooler=settings.pooler, size=1)
+    await database.open()
+    try:
+        return await names(database)
+    finally:
+        await database.close()

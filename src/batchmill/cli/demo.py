@@ -1,0 +1,62 @@
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from batchmill import demo as work
+from batchmill.cli.follow import follow
+from batchmill.cli.output import note, out, span, stacked, table
+from batchmill.cli.session import Session, moved
+from batchmill.config import Settings
+from batchmill.domain.job import JobRecord
+from batchmill.embedded import default_home
+from batchmill.handles import Batch, Results
+from batchmill.worker.worker import WorkerOptions
+
+KEPT_FOR = 86_400.0
+TASTE = 3
+
+
+async def demo(session: Session) -> None:
+    """See it work: a batch of forty made-up documents, with a worker inside, in ten seconds."""
+    mill = moved(work.mill, session.dsn) if session.dsn else work.mill
+    note(beginning(Settings.read(session.dsn)))
+    async with mill.running(WorkerOptions(name="demo", grace=5)):
+        batch = await mill.submit(work.fetch, work.addresses(), expires_in=KEPT_FOR)
+        await follow(batch, json=False)
+        results = await batch.results()
+    out().print(stacked(draw(batch, results)))
+
+
+def beginning(settings: Settings) -> str:
+    if settings.dsn is not None:
+        return "Starting a worker on the database you gave."
+    return f"Starting PostgreSQL in {settings.home or default_home()}, and a worker on it."
+
+
+def draw(batch: Batch, results: Results) -> Iterator[RenderableType]:
+    ended = results.batch
+    assert ended.finished_at and ended.started_at
+    took = span((ended.finished_at - ended.started_at).total_seconds())
+    yield f"{ended.completed} of {ended.total} completed, {ended.failed} failed, in {took}."
+    yield "\n".join(map(why_failed, results.failed))
+    yield table(
+        "number",
+        "words",
+        "opening",
+        title=f"The first {TASTE} of {len(results.values)} results",
+        rows=((each.number, each.words, each.opening) for each in results.values[:TASTE]),
+    )
+    yield "\n".join(
+        (
+            "Try next:",
+            f"  batchmill jobs --batch {batch.id} --state failed",
+            f"  batchmill retry {batch.id}",
+            "  batchmill worker --app batchmill.demo:mill",
+            "  batchmill status",
+        )
+    )
+
+
+def why_failed(job: JobRecord) -> str:
+    assert job.error
+    return f"Job {job.id} failed in {job.task}: {job.error.code}: {job.error.message}"

@@ -1,0 +1,112 @@
+"""Limits: how many jobs run at once and how many may start, changed while everything runs."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from batchmill.cli.command import add, add_listing, group
+from batchmill.cli.completion import complete_limit
+from batchmill.cli.output import note, number, span, table
+from batchmill.cli.parsing import parse_rate
+from batchmill.cli.session import Session
+from batchmill.domain.limits import LimitRecord
+from batchmill.errors import InvalidInput
+from batchmill.mill import Mill
+from batchmill.store import admin
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        autocompletion=complete_limit,
+        help="system, task:NAME, tenant:NAME, batch:ID, key:NAME, task:NAME/tenant:NAME …",
+    ),
+]
+
+
+async def list_limits(session: Session) -> None:
+    """List the limits."""
+    async with session.mill as mill:
+        found = await mill.limits.all()
+    session.show(found, draw_limits)
+
+
+async def set_limit(
+    session: Session,
+    name: Name,
+    slots: Annotated[int | None, typer.Option(help="How many may run at once.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="N/TIME", help="How many may start, such as 10/60s.")
+    ] = None,
+) -> None:
+    """Set a limit over what the code declares, for every worker and at once."""
+    if slots is None and rate is None:
+        raise InvalidInput("Say what to set: --slots, --rate or both.")
+    async with session.mill as mill:
+        changed = await mill.limits.set(name, slots=slots, rate=parse_rate(rate) if rate else None)
+    session.show(changed, lambda limit: draw_limits([limit]))
+
+
+async def reset(session: Session, name: Name) -> None:
+    """Go back to what the code declares."""
+    async with session.mill as mill:
+        changed = await mill.limits.reset(name)
+    session.show(changed, lambda limit: draw_limits([limit]))
+
+
+async def pause(session: Session, name: Name) -> None:
+    """Let nothing more of a task, tenant or other limit start; what runs goes on."""
+    async with session.mill as mill:
+        changed = await mill.limits.pause(name)
+        await note_unknown_task(mill, name)
+    session.show(changed, lambda limit: f"{limit.name} is paused; {limit.running} still run.")
+
+
+async def resume(session: Session, name: Name) -> None:
+    """Let a paused task, tenant or other limit go on."""
+    async with session.mill as mill:
+        changed = await mill.limits.resume(name)
+    session.show(changed, lambda limit: f"{limit.name} goes on.")
+
+
+async def note_unknown_task(mill: Mill, name: str) -> None:
+    """A misspelt name is a limit too, and one that holds nothing back."""
+    scope, _, rest = name.partition(":")
+    task = rest.partition("/")[0]
+    if scope == "task" and task not in await admin.task_names(mill.database):
+        note(f"No task {task} is registered here so far.")
+
+
+def draw_limits(limits: list[LimitRecord]) -> RenderableType | str:
+    if not limits:
+        return "There are no limits."
+    return table(*COLUMNS, rows=map(limit_cells, limits))
+
+
+COLUMNS = ("limit", number("running"), number("slots"), number("rate"), "")
+
+
+def limit_cells(limit: LimitRecord) -> tuple[Any, ...]:
+    slots = "–" if limit.slots is None else f"{limit.slots:,}"
+    return limit.name, f"{limit.running:,}", slots, rate_text(limit), limit_state(limit)
+
+
+def limit_state(limit: LimitRecord) -> Text:
+    if limit.paused:
+        return Text("paused", "yellow")
+    if limit.slots is not None and limit.running >= limit.slots:
+        return Text("full", "yellow")
+    return Text("set by hand" if limit.is_set else "")
+
+
+def rate_text(limit: LimitRecord) -> str:
+    if limit.rate is None:
+        return "–"
+    return f"{limit.rate:,} in {span(limit.period)}"
+
+
+app = group("limits", "See and change how many jobs run at once, or start in a time.")
+add_listing(app, list_limits)
+add(app, set_limit, "set")
+add(app, reset)

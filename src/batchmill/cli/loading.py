@@ -1,0 +1,35 @@
+"""Finding the mill that `--app module:mill` names."""
+
+import importlib
+import sys
+from pathlib import Path
+
+from batchmill.errors import BatchmillError, ConfigurationError
+from batchmill.mill import Mill
+
+
+def load_mill(reference: str) -> Mill:
+    module_name, _, name = reference.partition(":")
+    if not module_name or not name:
+        raise ConfigurationError(f'--app takes module:name, such as shop.work:mill: "{reference}".')
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    found = getattr(_import(module_name), name, None)
+    if not isinstance(found, Mill):
+        what = "nothing" if found is None else f"a {type(found).__name__}, not a Mill,"
+        raise ConfigurationError(f"{module_name} has {what} called {name}.")
+    return found
+
+
+def _import(name: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise ConfigurationError(f"There is no module {name} in {Path.cwd()}.") from None
+        raise ConfigurationError(f"{name} needs the module {error.name}: install it.") from error
+    except BatchmillError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(f"{name} cannot be imported: {reason}") from error

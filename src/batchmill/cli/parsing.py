@@ -1,0 +1,60 @@
+"""What people type, turned into what the library takes."""
+
+import re
+from datetime import datetime
+from uuid import UUID
+
+from batchmill.domain.limits import Rate
+from batchmill.errors import InvalidInput
+
+UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
+LARGEST_JOB = 2**63 - 1
+
+
+def parse_duration(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|min|h|d|)", text)
+    if not found:
+        raise InvalidInput(f'"{text}" is no length of time: use 90, 90s, 5m, 2h or 1d.')
+    return float(found[1]) * UNITS[found[2]]
+
+
+def parse_moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise InvalidInput(f'"{text}" is no time: use 2030-01-31T08:00+01:00.') from None
+
+
+def parse_rate(text: str) -> Rate:
+    starts, _, period = text.partition("/")
+    if not starts.isdecimal():
+        raise InvalidInput(f'"{text}" is no rate: use 10/60 for ten starts a minute.')
+    return Rate(int(starts), parse_duration(period or "1"))
+
+
+def parse_pairs(texts: list[str], what: str) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise InvalidInput(f'A {what} is name=value, not "{name}{equals}{value}".')
+    return {name: value for name, _, value in pairs}
+
+
+def parse_counts(texts: list[str], what: str) -> dict[str, int]:
+    counts = parse_pairs(texts, what)
+    for name, value in counts.items():
+        if not value.isdecimal() or int(value) == 0:
+            raise InvalidInput(f'A {what} is name=number, not "{name}={value}".')
+    return {name: int(value) for name, value in counts.items()}
+
+
+def parse_target(text: str) -> int | UUID:
+    """A job is known by a number, a batch by a UUID."""
+    if text.isascii() and text.isdecimal() and int(text) <= LARGEST_JOB:
+        return int(text)
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInput(
+            f'"{text}" is neither the number of a job nor the id of a batch.'
+        ) from None

@@ -1,0 +1,71 @@
+"""Schedules: when they fire next, and pausing or deleting them."""
+
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from batchmill.cli.command import add, add_listing, group
+from batchmill.cli.completion import complete_schedule
+from batchmill.cli.output import moment, state, table, whole
+from batchmill.cli.session import Session
+from batchmill.controls import ScheduleRecord
+
+Name = Annotated[str, typer.Argument(autocompletion=complete_schedule)]
+
+
+async def list_schedules(session: Session) -> None:
+    """List the schedules."""
+    async with session.mill as mill:
+        found = await mill.schedules.all()
+    session.show(found, draw_schedules)
+
+
+async def pause(session: Session, name: Name) -> None:
+    """Let a schedule fire no more until it is resumed."""
+    async with session.mill as mill:
+        await mill.schedules.pause(name)
+    session.show({"name": name, "paused": True}, lambda _: f"{name} is paused.")
+
+
+async def resume(session: Session, name: Name) -> None:
+    """Let a paused schedule go on."""
+    async with session.mill as mill:
+        await mill.schedules.resume(name)
+    session.show({"name": name, "paused": False}, lambda _: f"{name} goes on.")
+
+
+async def delete(session: Session, name: Name) -> None:
+    """Delete a schedule; what it has started goes on."""
+    async with session.mill as mill:
+        await mill.schedules.delete(name)
+    session.show({"name": name, "deleted": True}, lambda _: f"{name} is deleted.")
+
+
+def draw_schedules(schedules: list[ScheduleRecord]) -> RenderableType | str:
+    if not schedules:
+        return "There are no schedules."
+    return table(
+        whole("schedule"),
+        "cron",
+        "time zone",
+        "task",
+        "next",
+        "last",
+        rows=(
+            (s.name, s.cron, s.timezone, s.task, next_firing(s), moment(s.last_at))
+            for s in schedules
+        ),
+    )
+
+
+def next_firing(schedule: ScheduleRecord) -> str | Text:
+    return state("paused") if schedule.paused else moment(schedule.next_at)
+
+
+app = group("schedules", "See, pause and delete schedules.")
+add_listing(app, list_schedules)
+add(app, pause)
+add(app, resume)
+add(app, delete)

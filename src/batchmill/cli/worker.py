@@ -1,0 +1,97 @@
+import asyncio
+import atexit
+import logging
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batchmill.cli.logs import LogLevel, log_to_stderr
+from batchmill.cli.parsing import parse_counts
+from batchmill.cli.session import Session
+from batchmill.errors import InvalidInput
+from batchmill.mill import Mill
+from batchmill.worker.worker import Worker, WorkerOptions
+
+log = logging.getLogger("batchmill.worker")
+
+DEFAULTS = WorkerOptions()
+STOPS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def worker(
+    session: Session,
+    concurrency: Annotated[int, typer.Option(help="Jobs at once.")] = DEFAULTS.concurrency,
+    prefetch: Annotated[int, typer.Option(help="More jobs in hand.")] = DEFAULTS.prefetch,
+    pool: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TASK=N", help="Jobs of one task at once; give it for each task."),
+    ] = None,
+    threads: Annotated[int, typer.Option(help="Threads for plain functions.")] = DEFAULTS.threads,
+    processes: Annotated[
+        int, typer.Option(help="Children for tasks with process=True.")
+    ] = DEFAULTS.processes,
+    lease: Annotated[
+        float, typer.Option(help="Seconds of silence after which others take its jobs.")
+    ] = DEFAULTS.lease,
+    grace: Annotated[
+        float, typer.Option(help="Seconds that running jobs have after a stop.")
+    ] = DEFAULTS.grace,
+    name: Annotated[str | None, typer.Option(help="Else host:pid.", show_default=False)] = None,
+    log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
+) -> None:
+    """Run the tasks of your mill (--app) until SIGTERM or Ctrl-C; a second one ends it at once."""
+    log_to_stderr(log_level)
+    options = WorkerOptions(
+        concurrency=concurrency,
+        prefetch=prefetch,
+        pools=parse_counts(pool or [], "pool"),
+        threads=threads,
+        processes=processes,
+        lease=lease,
+        grace=grace,
+        name=name or DEFAULTS.name,
+    )
+    mill = session.application
+    check_pools(options, mill)
+    running = mill.worker(options)
+    stop_on_signals(running)
+    async with mill:
+        await running.run()
+
+
+def check_pools(options: WorkerOptions, mill: Mill) -> None:
+    if unknown := options.pools.keys() - mill.tasks.keys():
+        raise InvalidInput(f"There is a pool for {min(unknown)}, which is no task of this mill.")
+
+
+def stop_on_signals(running: Worker) -> None:
+    """The first signal drains the worker, the next one ends the process where it stands."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        log.info("Stopping: running jobs may finish; a second signal ends them at once.")
+        running.stop()
+        for number in STOPS:
+            loop.add_signal_handler(number, end_at_once, number)
+
+    for number in STOPS:
+        loop.add_signal_handler(number, stop)
+
+
+def end_at_once(number: int) -> None:
+    kill_children()
+    # Stops the embedded server. An ordinary exit would first wait for the handlers' threads.
+    atexit._run_exitfuncs()
+    os._exit(128 + number)
+
+
+def kill_children() -> None:
+    """Every child leads a process group of its own, so nothing that a handler started is left."""
+    for listing in Path("/proc/self/task").glob("*/children"):
+        for child in listing.read_text().split():
+            with suppress(ProcessLookupError):
+                os.killpg(int(child), signal.SIGKILL)

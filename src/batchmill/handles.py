@@ -1,0 +1,156 @@
+"""Handles of what was submitted: a batch, a job."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from batchmill.domain.batch import BatchRecord
+from batchmill.domain.event import Event
+from batchmill.domain.job import JobRecord, JobState
+from batchmill.errors import JobCancelled, JobFailed, NotFound
+from batchmill.store import batches, jobs
+
+if TYPE_CHECKING:
+    from batchmill.mill import Mill
+
+POLL = 1.0
+POLL_DEAF = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The values of completed jobs in the order of submission, and beside them what went wrong."""
+
+    batch: BatchRecord
+    values: list[Any]
+    failed: list[JobRecord]
+    cancelled: list[JobRecord]
+
+
+class JobHandle:
+    def __init__(self, mill: "Mill", id: int, *, duplicate: bool = False, cached: bool = False):
+        self._mill = mill
+        self.id = check_job_id(id)
+        self.is_duplicate = duplicate
+        self.is_cached = cached
+
+    def __repr__(self) -> str:
+        return f"JobHandle({self.id})"
+
+    async def get(self) -> JobRecord:
+        await self._mill.open()
+        return await jobs.get(self._mill.database, self.id)
+
+    async def result(self, timeout: float | None = None) -> Any:
+        """Waits for the job; raises JobFailed or JobCancelled if it did not complete."""
+        async with asyncio.timeout(timeout):
+            record = await self._ended()
+        if record.state is JobState.COMPLETED:
+            return self._mill.load_result(record)
+        message = record.error.message if record.error else "The job was cancelled."
+        kind = JobCancelled if record.state is JobState.CANCELLED else JobFailed
+        code = record.error.code if record.error else "cancelled"
+        raise kind(message, error_code=code, job_id=self.id)
+
+    async def cancel(self) -> bool:
+        """True if the job is cancelled by this, False if it had ended."""
+        await self._mill.open()
+        return bool(await self._mill.database.value("cancel_job", job=self.id))
+
+    async def retry(self) -> None:
+        """Puts a failed job back to work, from the stage it failed at."""
+        await self._mill.open()
+        await self._mill.database.value("retry_job", job=self.id)
+
+    async def _ended(self) -> JobRecord:
+        await self._mill.open()
+        database, listener = self._mill.database, self._mill.listener
+        with listener.bell(f"job:{self.id}") as bell:
+            await database.rows("watch_job", job=self.id)
+            while not (record := await jobs.get(database, self.id)).state.is_final:
+                await bell.wait(POLL if listener.hears else POLL_DEAF)
+            return record
+
+
+class Batch:
+    def __init__(self, mill: "Mill", id: UUID, *, is_existing: bool = False):
+        self._mill = mill
+        self.id = id
+        self.is_existing = is_existing
+
+    def __repr__(self) -> str:
+        return f"Batch({self.id})"
+
+    async def get(self) -> BatchRecord:
+        await self._mill.open()
+        return await batches.get(self._mill.database, self.id)
+
+    async def jobs(self) -> AsyncIterator[JobRecord]:
+        """Every job in the order of submission, as it stands when its page is read."""
+        await self._mill.open()
+        async for record in jobs.of_batch(self._mill.database, self.id):
+            yield record
+
+    async def events(self, after: int = 0) -> AsyncIterator[Event]:
+        """The log from number `after` on: first what there is, then what comes, without a gap.
+
+        Ends after the event that ends the batch. To go on after a break, give the last number.
+        """
+        await self._mill.open()
+        async for event in self._mill.stream.events(self.id, after):
+            yield event
+
+    async def wait(self, timeout: float | None = None) -> BatchRecord:
+        """Returns when the batch is finished."""
+        await self._mill.open()
+        database, listener = self._mill.database, self._mill.listener
+        with listener.bell(f"done:{self.id}") as bell:
+            async with asyncio.timeout(timeout):
+                while True:
+                    await database.rows("watch_batch", batch=self.id)
+                    if (record := await self.get()).is_finished:
+                        return record
+                    await bell.wait(POLL if listener.hears else POLL_DEAF)
+
+    async def results(self, timeout: float | None = None) -> Results:
+        """Waits for the batch, then gives everything it made, merged."""
+        results = Results(await self.wait(timeout), [], [], [])
+        async for job in self.jobs():
+            match job.state:
+                case JobState.COMPLETED:
+                    results.values.append(self._mill.load_result(job))
+                case JobState.FAILED:
+                    results.failed.append(job)
+                case _:
+                    results.cancelled.append(job)
+        return results
+
+    async def cancel(self) -> int:
+        """Waiting jobs never start, running ones are interrupted; how many those are."""
+        await self._mill.open()
+        return await self._mill.database.value("cancel_batch", batch=self.id)
+
+    async def retry(self) -> int:
+        """Puts all failed jobs back to work; how many those are."""
+        await self._mill.open()
+        return await self._mill.database.value("retry_batch", batch=self.id)
+
+    async def delete(self) -> None:
+        """Deletes the finished batch with its jobs, results and events."""
+        await self._mill.open()
+        await self._mill.database.value("delete_batch", batch=self.id)
+
+
+def check_job_id(id: int) -> int:
+    if not 0 < id < 2**63:
+        raise NotFound(f"There is no job {id}.")
+    return id
+
+
+def parse_batch_id(text: str | UUID) -> UUID:
+    try:
+        return text if isinstance(text, UUID) else UUID(text)
+    except ValueError:
+        raise NotFound(f'There is no batch "{text}".') from None

@@ -1,0 +1,149 @@
+"""What a handler gets: the job it works for, and what it may tell about it."""
+
+import inspect
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import UUID
+
+from batchmill.domain.failure import storable
+from batchmill.domain.job import Claim, Progress
+from batchmill.domain.payload import Codec
+from batchmill.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+
+T = TypeVar("T")
+LOG = logging.getLogger("batchmill.job")
+
+
+class Desk(Protocol):
+    """Where an attempt on the event loop leaves what it has to say."""
+
+    def report(self, claim: Claim, progress: Progress) -> None: ...
+    async def save_checkpoint(self, claim: Claim, name: str, value: str) -> None: ...
+    def completing(
+        self, claim: Claim, result: Callable[[], str | None]
+    ) -> AbstractAsyncContextManager["AsyncConnection[Any]"]: ...
+    def artifacts(self, claim: Claim) -> Any: ...
+
+
+class JobInfo:
+    """What every handler can read, wherever it runs."""
+
+    def __init__(self, claim: Claim, deadline: float | None = None):
+        self.id = claim.id
+        self.position = claim.position
+        self.task = claim.task
+        self.tenant = claim.tenant
+        self.key = claim.key
+        self.attempt = claim.attempt
+        self.snoozes = claim.snoozes
+        self.labels = claim.labels or {}
+        self.cancelled = False
+        self._claim = claim
+        self._deadline = deadline
+        self._checkpoints = dict(claim.checkpoints or {})
+
+    @property
+    def batch_id(self) -> UUID | None:
+        return UUID(self._claim.batch_id) if self._claim.batch_id else None
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the task's timeout; None if it has none."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger that names the job, its task and its attempt in every line."""
+        about = {"job_id": self.id, "task": self.task, "attempt": self.attempt}
+        return _BoundLogger(LOG, about)
+
+
+class Job(JobInfo):
+    """For async handlers."""
+
+    def __init__(self, claim: Claim, desk: Desk, result: Codec, deadline: float | None = None):
+        super().__init__(claim, deadline)
+        self._desk = desk
+        self._codec = result
+        self._result: str | None = None
+        self.is_recorded = False
+
+    async def progress(self, stage: str, message: str = "", percent: float | None = None) -> None:
+        """Tells where the job is. A few a second are kept, and always the last one."""
+        self._desk.report(self._claim, checked_progress(stage, message, percent))
+
+    async def once(self, name: str, make: Callable[[], Awaitable[T] | T], kind: Any = Any) -> T:
+        """What `make` gave in the first attempt that got that far; later ones do not call it."""
+        codec = Codec(kind)
+        if name in self._checkpoints:
+            return codec.load_parsed(self._checkpoints[name])
+        value = make()
+        text = codec.dump(await value if inspect.isawaitable(value) else value)
+        await self._desk.save_checkpoint(self._claim, name, text)
+        return codec.load(text)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator["AsyncConnection[Any]"]:
+        """Commits what the handler writes together with the job's completion, or neither.
+
+        Give the result to `complete` inside the block; what the handler returns does not count.
+        """
+        async with self._desk.completing(self._claim, lambda: self._result) as conn:
+            yield conn
+        self.is_recorded = True
+
+    def complete(self, result: Any) -> None:
+        """Sets the result that `transaction` will record."""
+        self._result = self._codec.dump(result)
+
+    @property
+    def artifacts(self) -> Any:
+        """The files of this attempt, as the mill's artifact store hands them out."""
+        return self._desk.artifacts(self._claim)
+
+
+class Channel(Protocol):
+    """How an attempt outside the event loop talks to the worker."""
+
+    def report(self, progress: Progress) -> None: ...
+    def save_checkpoint(self, name: str, value: str) -> None: ...
+
+
+class SyncJob(JobInfo):
+    """For plain functions, in a thread or a process."""
+
+    def __init__(self, claim: Claim, channel: Channel, deadline: float | None = None):
+        super().__init__(claim, deadline)
+        self._channel = channel
+
+    def progress(self, stage: str, message: str = "", percent: float | None = None) -> None:
+        """Tells where the job is. A few a second are kept, and always the last one."""
+        self._channel.report(checked_progress(stage, message, percent))
+
+    def once(self, name: str, make: Callable[[], T], kind: Any = Any) -> T:
+        """What `make` gave in the first attempt that got that far; later ones do not call it."""
+        codec = Codec(kind)
+        if name in self._checkpoints:
+            return codec.load_parsed(self._checkpoints[name])
+        text = codec.dump(make())
+        self._channel.save_checkpoint(name, text)
+        return codec.load(text)
+
+
+class _BoundLogger(logging.LoggerAdapter[logging.Logger]):
+    def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
+        about = dict(self.extra or {})
+        kwargs["extra"] = {**about, **kwargs.get("extra", {})}
+        return f"[{about['task']} job {about['job_id']} attempt {about['attempt']}] {msg}", kwargs
+
+
+def checked_progress(stage: str, message: str, percent: float | None) -> Progress:
+    if percent is not None and not 0 <= percent <= 100:
+        raise InvalidInput(f"Progress goes from 0 to 100 percent, not {percent!r}.")
+    return Progress(storable(stage), storable(message), percent)

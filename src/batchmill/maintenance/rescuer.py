@@ -1,0 +1,30 @@
+"""Ends the attempts of workers that are gone. Only a lapsed lease means that, never a long run."""
+
+import logging
+import random
+from typing import Any
+
+from batchmill.domain import outcome
+from batchmill.domain.job import Claim
+from batchmill.domain.retry import Retry
+from batchmill.store.database import Database
+from batchmill.store.delivery import outcomes_json
+
+log = logging.getLogger("batchmill.upkeep")
+
+
+async def rescue(database: Database, lapsed: list[dict[str, Any]]) -> None:
+    if not lapsed:
+        return
+    ended = [
+        outcome.lost(_claim(job), Retry.from_json(job["retry"] or {}), random.random())
+        for job in lapsed
+    ]
+    refused = await database.value("finish", outcomes=outcomes_json(ended))
+    log.warning("Rescued %d jobs from workers that are gone.", len(lapsed) - len(refused))
+
+
+def _claim(job: dict[str, Any]) -> Claim:
+    return Claim(
+        job["id"], job["fence"], job["task"], job["attempt"], "", None, 0, "", "", 0, None, None, 0
+    )

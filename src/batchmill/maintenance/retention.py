@@ -1,0 +1,36 @@
+"""Lets go of what has expired and makes room for what will."""
+
+import logging
+
+from batchmill.store.database import Database
+
+log = logging.getLogger("batchmill.upkeep")
+
+SNAPSHOT_SECONDS = 300.0
+
+
+async def tidy(database: Database) -> None:
+    await database.value_unless_locked("make_partitions")
+    await database.value("add_statistics")
+    await database.value("tidy")
+    await database.value("tidy_limits")
+    await expire(database)
+    await warn_of_held_snapshots(database)
+
+
+async def expire(database: Database) -> None:
+    for late in await database.rows("late_batches"):
+        await database.value("cancel_batch", batch=late["id"])
+    await database.value_unless_locked("expire")
+
+
+async def warn_of_held_snapshots(database: Database) -> None:
+    for held in await database.rows("held_snapshots", seconds=SNAPSHOT_SECONDS):
+        log.warning(
+            "A transaction of %s (%s, pid %d) has been open for %d s: it keeps dead rows alive, "
+            "which slows everything down. End it if nobody needs it.",
+            held["user"],
+            held["application"] or "no application name",
+            held["pid"],
+            held["seconds"],
+        )

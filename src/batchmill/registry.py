@@ -1,0 +1,67 @@
+"""The tasks of a mill, made from functions and found by name."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from batchmill.domain.failure import Rule
+from batchmill.domain.outcome import Advance, Snooze
+from batchmill.domain.payload import Codec
+from batchmill.domain.signature import Signature
+from batchmill.domain.task import Place, Task
+from batchmill.errors import InvalidInput
+from batchmill.job import Job, SyncJob
+
+
+class Registry:
+    def __init__(self, rules: Sequence[Rule] = ()):
+        self.tasks: dict[str, Task[..., Any]] = {}
+        self._rules = tuple(rules)
+
+    def add(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        process: bool = False,
+        rules: Sequence[Rule] = (),
+        **options: Any,
+    ) -> Task[..., Any]:
+        signature = Signature.of(
+            function, job_types=(Job, SyncJob), outcome_types=(Advance, Snooze)
+        )
+        task = Task(
+            name=name or getattr(function, "__name__", type(function).__name__),
+            function=function,
+            signature=signature,
+            payload=Codec(signature.payload),
+            result=Codec(signature.result),
+            place=_place(signature, process),
+            rules=(*rules, *self._rules),
+            **options,
+        )
+        if task.name in self.tasks:
+            raise InvalidInput(f'There is a task "{task.name}" already: give this one a name=….')
+        self.tasks[task.name] = task
+        return task
+
+    def find(self, task: Task[..., Any] | str) -> Task[..., Any]:
+        """A task by name may live in other processes only; the database knows whether it does."""
+        if isinstance(task, Task):
+            return task
+        return self.tasks.get(task) or _elsewhere(task)
+
+
+def _place(signature: Signature, process: bool) -> Place:
+    if process and signature.is_async:
+        raise InvalidInput("A task that runs in a process is a plain function, not an async one.")
+    if process:
+        return Place.PROCESS
+    return Place.LOOP if signature.is_async else Place.THREAD
+
+
+def _elsewhere(name: str) -> Task[..., Any]:
+    def handler(payload: Any) -> Any:
+        raise InvalidInput(f'The task "{name}" runs elsewhere.')
+
+    anything = Codec()
+    return Task(name, handler, Signature.of(handler), anything, anything, Place.THREAD)

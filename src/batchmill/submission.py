@@ -1,0 +1,218 @@
+"""What a submit sends: payloads checked and written down, in calls of bounded size."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from pydantic_core import to_json
+
+from batchmill.domain.limits import check_count
+from batchmill.domain.task import Task
+from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidPayload
+
+MOST_JOBS = 1_000_000
+CALL_JOBS = 2_000
+CALL_BYTES = 4_000_000
+PRIORITIES = range(-32_768, 32_768)
+LONGEST = 86_400 * 3_660
+
+Seconds = float | timedelta
+
+
+class SubmitOptions(TypedDict, total=False):
+    """What batches and single jobs have in common. A higher `priority` goes first in its lane;
+    `expires_in` counts from when the work is due, 30 days unless given."""
+
+    tenant: str
+    priority: int
+    delay: Seconds
+    run_at: datetime
+    expires_in: Seconds
+    idempotency_key: str
+    labels: Mapping[str, str]
+
+
+class BatchOptions(SubmitOptions, total=False):
+    """`limit` bounds how many of the batch's jobs run at once; `on_finish` is a task that gets a
+    `BatchSummary` when all have ended."""
+
+    limit: int
+    on_finish: "Task[..., Any] | str"
+
+
+class JobOptions(SubmitOptions, total=False):
+    """While a job with the `dedup_key` lives, that one is returned instead; a result kept under
+    the `cache_key` completes the job at once."""
+
+    dedup_key: str
+    cache_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A payload with options of its own, among the items of a batch."""
+
+    payload: Any = None
+    priority: int | None = None
+    delay: Seconds | None = None
+    run_at: datetime | None = None
+    dedup_key: str | None = None
+    cache_key: str | None = None
+
+
+def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dict[str, Any]:
+    text = task.dump(payload)
+    written = written_options(options) | {"checked": True}
+    if task.key:
+        written["key"] = task.key_of(text)
+    if "idempotency_key" in written:
+        written["digest"] = hashlib.sha256(to_json([task.name, text, written])).hexdigest()
+    return {"task": task.name, "payload": text, "options": to_json(written).decode()}
+
+
+class Submission:
+    """A batch under way: `add` items, `take` a call when it is full, `learn` from its answer."""
+
+    def __init__(self, task: Task[..., Any], options: BatchOptions):
+        self._task = task
+        self._options = written_options(options)
+        self._digest = hashlib.sha256(to_json([task.name, self._options]))
+        self._earlier_digest: str | None = None
+        self._texts: list[str] = []
+        self._size = 0
+        self._count = 0
+        self.batch_id: str | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._texts) >= CALL_JOBS or self._size >= CALL_BYTES
+
+    @property
+    def is_repeated(self) -> bool:
+        """True when an earlier request had the key: the rest is only compared, not sent."""
+        return self._earlier_digest is not None
+
+    def add(self, given: Any) -> None:
+        text = self._text(given if isinstance(given, Item) else Item(given))
+        self._count += 1
+        if self._count > MOST_JOBS:
+            raise InvalidInput(f"A batch holds at most {MOST_JOBS:,} jobs.")
+        if "idempotency_key" in self._options:
+            self._digest.update(text.encode())
+        if not self.is_repeated:
+            self._texts.append(text)
+            self._size += len(text)
+
+    def take(self, *, more: bool) -> dict[str, Any]:
+        if self._count == 0:
+            raise InvalidInput("There is nothing to submit: a batch has at least one job.")
+        options = self._options | {"checked": True, "more": more}
+        if self.batch_id:
+            options["batch_id"] = self.batch_id
+        if "idempotency_key" in options and not more:
+            options["digest"] = self._digest.hexdigest()
+        items = f"[{','.join(self._texts)}]"
+        self._texts, self._size = [], 0
+        return {"task": self._task.name, "items": items, "options": to_json(options).decode()}
+
+    def calls(self, items: Iterable[Any]) -> Iterator[dict[str, Any]]:
+        """Every call there is to make; each has to be learned from before the next is asked for."""
+        for item in items:
+            self.add(item)
+            if self.is_full:
+                yield self.take(more=True)
+        yield from self.last_call()
+
+    def last_call(self) -> Iterator[dict[str, Any]]:
+        if self.is_repeated:
+            self._compare()
+        else:
+            yield self.take(more=False)
+
+    def learn(self, answer: Mapping[str, Any]) -> None:
+        self.batch_id = answer["batch_id"]
+        self._earlier_digest = answer.get("digest")
+
+    def _compare(self) -> None:
+        if self._earlier_digest != self._digest.hexdigest():
+            key = self._options["idempotency_key"]
+            raise IdempotencyConflict(f'The idempotency key "{key}" was used for another request.')
+
+    def _text(self, item: Item) -> str:
+        try:
+            payload = self._task.dump(item.payload)
+        except InvalidPayload as error:
+            raise InvalidPayload(f"item {self._count}: {error.path}", error.reason) from None
+        own = {n: v for n in ITEM_OPTIONS if (v := getattr(item, n)) is not None}
+        if self._task.key:
+            own["key"] = self._task.key_of(payload)
+        rest = f",{to_json(written_options(own)).decode()[1:-1]}" if own else ""
+        return f'{{"payload":{payload}{rest}}}'
+
+
+ITEM_OPTIONS = ("priority", "delay", "run_at", "dedup_key", "cache_key")
+
+
+def written_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as the SQL functions want them; what does not fit is refused."""
+    if "delay" in options and "run_at" in options:
+        raise InvalidInput("Give either a delay or a time to run at, not both.")
+    return {name: _written(name, value) for name, value in options.items() if value is not None}
+
+
+def _written(name: str, value: Any) -> Any:
+    match name:
+        case "delay" | "expires_in":
+            return _seconds(name, value)
+        case "run_at":
+            return _moment(value)
+        case "priority":
+            return _priority(value)
+        case "limit":
+            check_count("The limit of a batch", value, at_least=1)
+            return value
+        case "on_finish":
+            return value.name if isinstance(value, Task) else value
+        case "labels":
+            if not isinstance(value, Mapping):
+                raise InvalidInput(f"Labels are names with values, not {value!r}.")
+            return {_text_of("A label", k): _text_of("A label", v) for k, v in value.items()}
+        case "tenant" | "idempotency_key" | "dedup_key" | "cache_key" | "key":
+            return _text_of(name, value)
+        case _:
+            raise InvalidInput(f'There is no option "{name}".')
+
+
+def _seconds(name: str, value: Seconds) -> float:
+    amount = value.total_seconds() if isinstance(value, timedelta) else value
+    if not isinstance(amount, int | float) or not 0 <= amount <= LONGEST:
+        raise InvalidInput(f"{name} must be from 0 seconds to ten years, not {value!r}.")
+    return amount
+
+
+def _moment(value: datetime) -> str:
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"run_at must be a datetime, not {value!r}.")
+    if value.tzinfo is None:
+        raise InvalidInput(f"run_at needs a time zone: {value.isoformat()} has none.")
+    return value.isoformat()
+
+
+def _priority(value: int) -> int:
+    if value not in PRIORITIES:
+        raise InvalidInput(f"A priority goes from -32768 to 32767, not {value!r}.")
+    return value
+
+
+def _text_of(name: str, value: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= 500 or not _is_storable(value):
+        raise InvalidInput(
+            f"{name} must be 1 to 500 characters that Postgres can store, not {value!r}."
+        )
+    return value
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)

@@ -1,0 +1,98 @@
+"""The mill for code that is not async: what is awaited there is run here."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+
+from batchmill.domain.task import Task
+from batchmill.handles import Batch, JobHandle
+from batchmill.store import foreign
+from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call
+
+if TYPE_CHECKING:
+    from batchmill.mill import Mill
+
+T = TypeVar("T")
+
+
+class SyncMill:
+    """`mill.sync.submit(…)`, and `mill.sync.run(batch.results())` for all the rest.
+
+    Has connections of its own, on an event loop in a thread: it can be used from any thread, and
+    beside async code.
+    """
+
+    def __init__(self, mill: "Mill"):
+        self._mill = mill
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+
+    def submit(
+        self,
+        task: Task[..., Any] | str,
+        items: Iterable[Any],
+        *,
+        connection: Any = None,
+        **options: Unpack[BatchOptions],
+    ) -> Batch:
+        """Like `Mill.submit`; `connection` is one of psycopg, SQLAlchemy or Django."""
+        if connection is None:
+            return self.run(self._mill.submit(task, items, **options))
+        foreign.require_transaction(connection)
+        self.run(self._mill.register_tasks())
+        submission = Submission(self._mill.find_task(task), options)
+        for call in submission.calls(items):
+            submission.learn(foreign.value_on_sync(connection, "submit", call))
+        return self._mill.submitted(submission)
+
+    def enqueue(
+        self,
+        task: Task[..., Any] | str,
+        payload: Any = None,
+        *,
+        connection: Any = None,
+        **options: Unpack[JobOptions],
+    ) -> JobHandle:
+        """Like `Mill.enqueue`; `connection` is one of psycopg, SQLAlchemy or Django."""
+        if connection is None:
+            return self.run(self._mill.enqueue(task, payload, **options))
+        self.run(self._mill.register_tasks())
+        call = enqueue_call(self._mill.find_task(task), payload, options)
+        return self._mill.enqueued(foreign.value_on_sync(connection, "enqueue", call))
+
+    def batch(self, id: Any) -> Batch:
+        return self._mill.batch(id)
+
+    def job(self, id: int) -> JobHandle:
+        return self._mill.job(id)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Waits for something async that this mill, or a handle it gave, offers."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop()).result()
+
+    def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
+        """Goes through something like `batch.events()`."""
+        end = object()
+        while (item := self.run(_next(items, end))) is not end:
+            yield item  # type: ignore[misc]
+
+    def close(self) -> None:
+        with self._starting:
+            if self._loop is not None:
+                asyncio.run_coroutine_threadsafe(self._mill.close(), self._loop).result()
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._loop = None
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(
+                    target=self._loop.run_forever, name="batchmill-sync", daemon=True
+                ).start()
+            return self._loop
+
+
+async def _next(items: AsyncIterator[T], end: object) -> T | object:
+    return await anext(items, end)

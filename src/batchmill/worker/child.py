@@ -1,0 +1,112 @@
+"""A child process that runs handlers, one at a time, for the worker that started it.
+
+Talks JSON over the socket it was given: no object of the parent's is ever unpickled. Its memory
+limit and its death are its own: the worker sees the socket close and goes on.
+"""
+
+import importlib
+import json
+import resource
+import runpy
+import sys
+import time
+from datetime import UTC, datetime
+from functools import cache
+from multiprocessing.connection import Connection
+from typing import Any
+
+from batchmill.domain.failure import classify
+from batchmill.domain.job import Claim, Progress
+from batchmill.domain.outcome import Advance, Snooze
+from batchmill.domain.payload import Codec
+from batchmill.domain.task import Task
+from batchmill.errors import LeaseLost
+from batchmill.job import SyncJob
+
+
+class PipeChannel:
+    def __init__(self, conn: Connection):
+        self._conn = conn
+
+    def report(self, progress: Progress) -> None:
+        send(self._conn, {"progress": [progress.stage, progress.message, progress.percent]})
+
+    def save_checkpoint(self, name: str, value: str) -> None:
+        send(self._conn, {"checkpoint": name, "value": value})
+        if not receive(self._conn)["kept"]:
+            raise LeaseLost("This attempt is no longer the newest; its checkpoint was refused.")
+
+
+def send(conn: Connection, message: dict[str, Any]) -> None:
+    conn.send_bytes(json.dumps(message).encode())
+
+
+def receive(conn: Connection) -> dict[str, Any]:
+    return json.loads(conn.recv_bytes())
+
+
+def serve(conn: Connection) -> None:
+    """Runs what it is sent until the worker closes its end."""
+    try:
+        sys.path[:] = receive(conn)["path"]
+        while True:
+            order = receive(conn)
+            send(conn, answer(conn, order))
+    except (EOFError, OSError):
+        return
+
+
+def answer(conn: Connection, order: dict[str, Any]) -> dict[str, Any]:
+    task: Task[..., Any] | None = None
+    try:
+        _limit_memory(order["memory"])
+        task = find_task(order["module"], order["name"], order["main"])
+        claim = Claim._make(order["claim"])
+        payload = task.payload.load(claim.payload)
+        job = SyncJob(claim, PipeChannel(conn), _deadline(order["timeout"]))
+        send(conn, {"begun": True})
+        return describe(task, task.function(**task.signature.arguments(job, payload)))
+    except (Exception, SystemExit) as error:
+        failure = classify(error, task.rules if task else (), now=datetime.now(UTC))
+        return {"failure": [getattr(failure, name) for name in failure.__slots__]}
+    finally:
+        _limit_memory(None)
+
+
+def describe(task: Task[..., Any], value: Any) -> dict[str, Any]:
+    match value:
+        case Advance(task=target, payload=payload):
+            name = target if isinstance(target, str) else target.name
+            codec = Codec() if isinstance(target, str) else target.payload
+            return {"advance": name, "payload": codec.dump(payload)}
+        case Snooze(seconds=seconds):
+            return {"snooze": seconds}
+        case _:
+            return {"result": Codec(task.signature.result).dump(value)}
+
+
+@cache
+def find_task(module: str, name: str, main: str | None) -> Task[..., Any]:
+    """The task of the worker's code, imported here as it was there."""
+    space = (
+        runpy.run_path(main, run_name="__batchmill_child__")
+        if main
+        else vars(importlib.import_module(module))
+    )
+    for value in space.values():
+        if isinstance(value, Task) and value.name == name:
+            return value
+    raise LookupError(f"{module} has no task {name} at its top level, where a process looks.")
+
+
+def _deadline(timeout: float | None) -> float | None:
+    return None if timeout is None else time.monotonic() + timeout
+
+
+def _limit_memory(most: int | None) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard if most is None else most, hard))
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])))

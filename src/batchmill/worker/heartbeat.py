@@ -1,0 +1,117 @@
+"""Renews the worker's lease from a thread and connection of its own.
+
+A handler that blocks the event loop therefore keeps its lease; it is named in a warning instead.
+A worker that cannot renew in time gives its jobs up before others may take them.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from batchmill.store.backoff import Backoff
+from batchmill.store.errors import is_unavailable
+from batchmill.store.lease import LeaseLine
+
+log = logging.getLogger("batchmill.worker")
+
+LOOP_TICK = 0.5
+LOOP_BLOCKED = 2.0
+
+
+class Heartbeat:
+    """Calls `on_cancelled` with jobs to stop and `on_lost` when the lease is gone, on the loop."""
+
+    def __init__(
+        self,
+        line: LeaseLine,
+        lease: float,
+        on_cancelled: Callable[[list[int]], None],
+        on_lost: Callable[[], None],
+    ):
+        self._line = line
+        self._lease = lease
+        self._on_cancelled = on_cancelled
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._beat = threading.Event()
+        self._stopping = False
+        self._renewed = time.monotonic()
+        self._ticked = time.monotonic()
+        self._blocked = False
+        self._backoff = Backoff(longest=lease / 10)
+        self._thread = threading.Thread(target=self._run, name="batchmill-lease", daemon=True)
+        self._ticker = asyncio.create_task(self._tick(), name="batchmill.tick")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def beat(self) -> None:
+        """Looks now, for example because a job of this worker was cancelled."""
+        self._beat.set()
+
+    async def stop(self) -> None:
+        self._stopping = True
+        self._beat.set()
+        self._ticker.cancel()
+        await asyncio.to_thread(self._thread.join)
+
+    async def _tick(self) -> None:
+        while True:
+            self._ticked = time.monotonic()
+            await asyncio.sleep(LOOP_TICK)
+
+    def _run(self) -> None:
+        next_renewal = time.monotonic() + self._lease / 3
+        while not self._stopping:
+            self._beat.wait(min(LOOP_TICK, max(0.0, next_renewal - time.monotonic())))
+            asked, now = self._beat.is_set(), time.monotonic()
+            self._beat.clear()
+            self._watch_loop(now)
+            if (asked or now >= next_renewal) and not self._stopping:
+                next_renewal = now + (
+                    self._lease / 3 if self._renew() else self._backoff.next_delay()
+                )
+            if time.monotonic() > self._renewed + self._lease * 0.9:
+                log.error("The lease could not be renewed in time: giving up all running jobs.")
+                self._tell(self._on_lost)
+                break
+        self._line.close()
+
+    def _renew(self) -> bool:
+        asked_at = time.monotonic()
+        try:
+            cancelled = self._line.renew()
+        except Exception as error:
+            self._line.close()
+            if not is_unavailable(error):
+                log.exception("Renewing the lease failed.")
+            self._backoff.warn(log, "Cannot renew the lease yet: %s", error)
+            return False
+        self._backoff.reset()
+        if cancelled is None:
+            log.error("This worker was given up for lost: giving up all running jobs.")
+            self._renewed = float("-inf")
+            return True
+        self._renewed = asked_at
+        if cancelled:
+            self._tell(self._on_cancelled, cancelled)
+        return True
+
+    def _watch_loop(self, now: float) -> None:
+        blocked = now - self._ticked > LOOP_BLOCKED
+        if blocked and not self._blocked:
+            running = asyncio.current_task(self._loop)
+            name = running.get_name() if running else "something"
+            log.warning(
+                "The event loop has been blocked for %.1f s by %s: use a plain function, which "
+                "runs in a thread, or process=True.",
+                now - self._ticked,
+                name,
+            )
+        self._blocked = blocked
+
+    def _tell(self, callback: Callable[..., None], *args: object) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback, *args)

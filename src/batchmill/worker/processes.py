@@ -1,0 +1,139 @@
+"""Child processes for tasks with `process=True`: a crash, a limit or a kill costs one job."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from batchmill.domain.job import Progress
+from batchmill.errors import LeaseLost, Transient
+from batchmill.job import Desk
+from batchmill.worker.attempt import Attempt
+
+T = TypeVar("T")
+
+JOBS_PER_CHILD = 100
+# A child imports the application before its handler begins, which is not the handler's time.
+IMPORT_TIMEOUT = 120.0
+ANSWERS = {"result", "advance", "snooze", "failure"}
+
+
+class Child:
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "batchmill.worker.child", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self._conn = Connection(ours.detach())
+        self.jobs = 0
+        self.send({"path": sys.path})
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._conn.send_bytes(json.dumps(message).encode())
+
+    def receive(self) -> dict[str, Any]:
+        return json.loads(self._conn.recv_bytes())
+
+    def kill(self) -> str:
+        """Ends it, with everything it started, and says how it ended if it had already."""
+        died = self._process.poll()
+        if died is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.wait()
+        self._conn.close()
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+class Processes:
+    """At most `size` children; each runs one job at a time and is renewed now and then."""
+
+    def __init__(self, size: int):
+        self._slots = asyncio.Semaphore(size)
+        self._idle: list[Child] = []
+        # Two a child: one may be waiting for its answer while another ends it.
+        self._threads = ThreadPoolExecutor(2 * size, thread_name_prefix="batchmill-child")
+
+    async def run(self, attempt: Attempt, desk: Desk) -> dict[str, Any]:
+        """The answer of a child that ran the attempt's handler."""
+        async with self._slots:
+            child = self._idle.pop() if self._idle else await self._in_thread(Child)
+            try:
+                answer = await self._converse(child, attempt, desk)
+            except BaseException as error:
+                ending = await asyncio.shield(self._in_thread(child.kill))
+                if isinstance(error, EOFError | ConnectionError):
+                    raise Transient(
+                        f"The process that ran this ended unexpectedly ({ending}).", code="crashed"
+                    ) from error
+                raise
+            await self._put_back(child, answer)
+            return answer
+
+    async def close(self) -> None:
+        for child in self._idle:
+            child.kill()
+        self._idle.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _converse(self, child: Child, attempt: Attempt, desk: Desk) -> dict[str, Any]:
+        await self._in_thread(child.send, _order(attempt))
+        async with asyncio.timeout(IMPORT_TIMEOUT):
+            message = await self._in_thread(child.receive)
+        async with asyncio.timeout(attempt.task.timeout):
+            while not message.keys() & ANSWERS:
+                await self._heed(child, attempt, desk, message)
+                message = await self._in_thread(child.receive)
+        return message
+
+    async def _heed(
+        self, child: Child, attempt: Attempt, desk: Desk, message: dict[str, Any]
+    ) -> None:
+        match message:
+            case {"progress": said}:
+                desk.report(attempt.claim, Progress(*said))
+            case {"checkpoint": name, "value": value}:
+                kept = await _kept(desk, attempt, name, value)
+                await self._in_thread(child.send, {"kept": kept})
+
+    async def _put_back(self, child: Child, answer: dict[str, Any]) -> None:
+        child.jobs += 1
+        if child.jobs >= JOBS_PER_CHILD or "failure" in answer:
+            # A handler that failed may have left its process in any state.
+            await self._in_thread(child.kill)
+        else:
+            self._idle.append(child)
+
+    async def _in_thread(self, function: Callable[..., T], *args: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
+
+
+async def _kept(desk: Desk, attempt: Attempt, name: str, value: str) -> bool:
+    try:
+        await desk.save_checkpoint(attempt.claim, name, value)
+    except LeaseLost:
+        return False
+    return True
+
+
+def _order(attempt: Attempt) -> dict[str, Any]:
+    function = attempt.task.function
+    module = function.__module__
+    return {
+        "module": module,
+        "name": attempt.task.name,
+        "main": sys.modules["__main__"].__file__ if module == "__main__" else None,
+        "claim": attempt.claim,
+        "memory": attempt.task.memory,
+        "timeout": attempt.task.timeout,
+    }

@@ -1,0 +1,140 @@
+"""Where handlers run: on the event loop, in a thread, or in a child process."""
+
+import asyncio
+import random
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from batchmill.domain import outcome
+from batchmill.domain.failure import Failure
+from batchmill.domain.job import Claim, Progress
+from batchmill.domain.outcome import Advance, Outcome, Snooze
+from batchmill.domain.task import Place, Task
+from batchmill.errors import InvalidInput, Permanent, UnknownTask
+from batchmill.job import Desk, Job, SyncJob
+from batchmill.worker.attempt import Attempt
+from batchmill.worker.processes import Processes
+
+
+class Runners:
+    def __init__(
+        self,
+        tasks: dict[str, Task[..., Any]],
+        desk: Desk,
+        *,
+        threads: int,
+        processes: int,
+        patience: float,
+    ):
+        self._tasks = tasks
+        self._desk = desk
+        self._patience = patience
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batchmill-task")
+        self._processes = Processes(processes)
+
+    async def run(self, attempt: Attempt, payload: Any) -> Outcome | None:
+        """The outcome that the handler asks for; None if it recorded its completion itself."""
+        task = attempt.task
+        if task.place is Place.PROCESS:
+            return await self._in_process(attempt)
+        run = self._on_loop if task.place is Place.LOOP else self._in_thread
+        if task.timeout is None:
+            return await run(attempt, payload)
+        async with asyncio.timeout(task.timeout):
+            return await run(attempt, payload)
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await self._processes.close()
+
+    async def _on_loop(self, attempt: Attempt, payload: Any) -> Outcome | None:
+        task = attempt.task
+        attempt.job = job = Job(attempt.claim, self._desk, task.result, attempt.deadline)
+        value = await task.function(**task.signature.arguments(job, payload))
+        return None if job.is_recorded else self._outcome_of(attempt, value)
+
+    async def _in_thread(self, attempt: Attempt, payload: Any) -> Outcome:
+        task = attempt.task
+        channel = LoopChannel(attempt.claim, self._desk)
+        attempt.job = job = SyncJob(attempt.claim, channel, attempt.deadline)
+        arguments = task.signature.arguments(job, payload)
+        loop = asyncio.get_running_loop()
+        call = loop.run_in_executor(self._threads, lambda: task.function(**arguments))
+        try:
+            return self._outcome_of(attempt, await asyncio.shield(call))
+        except asyncio.CancelledError:
+            # A thread cannot be stopped, only asked; its slot stays taken while it is.
+            job.cancelled = True
+            await asyncio.wait({call}, timeout=self._patience)
+            raise
+
+    async def _in_process(self, attempt: Attempt) -> Outcome:
+        claim, task = attempt.claim, attempt.task
+        attempt.job = SyncJob(claim, LoopChannel(claim, self._desk), attempt.deadline)
+        match await self._processes.run(attempt, self._desk):
+            case {"result": result}:
+                return outcome.completed(claim, result)
+            case {"advance": name, "payload": payload}:
+                target = self._target(name)
+                return advance(claim, target, target.payload.load(payload))
+            case {"snooze": seconds}:
+                return snooze(claim, task, seconds)
+            case {"failure": parts}:
+                return outcome.failed(claim, Failure(*parts), task.retry, random.random())
+        raise AssertionError("unreachable")
+
+    def _outcome_of(self, attempt: Attempt, value: Any) -> Outcome:
+        claim, task = attempt.claim, attempt.task
+        match value:
+            case Advance(task=target, payload=payload):
+                return advance(claim, self._target(target), payload)
+            case Snooze(seconds=seconds):
+                return snooze(claim, task, seconds)
+            case _:
+                return outcome.completed(claim, dump_result(task, value))
+
+    def _target(self, target: Task[..., Any] | str) -> Task[..., Any]:
+        name = target if isinstance(target, str) else target.name
+        found = self._tasks.get(name) or (target if isinstance(target, Task) else None)
+        if found is None:
+            raise UnknownTask(f'There is no task "{name}" to advance to.')
+        return found
+
+
+class LoopChannel:
+    """Carries what a handler in another thread says over to the event loop."""
+
+    def __init__(self, claim: Claim, desk: Desk):
+        self._claim = claim
+        self._desk = desk
+        self._loop = asyncio.get_running_loop()
+
+    def report(self, progress: Progress) -> None:
+        self._loop.call_soon_threadsafe(self._desk.report, self._claim, progress)
+
+    def save_checkpoint(self, name: str, value: str) -> None:
+        saving = self._desk.save_checkpoint(self._claim, name, value)
+        asyncio.run_coroutine_threadsafe(saving, self._loop).result()
+
+
+def advance(claim: Claim, target: Task[..., Any], payload: Any) -> Outcome:
+    text = target.dump(payload)
+    return outcome.advanced(claim, target.name, target.key_of(text), text)
+
+
+def snooze(claim: Claim, task: Task[..., Any], seconds: float) -> Outcome:
+    if claim.snoozes >= task.max_snoozes:
+        raise Permanent(
+            f"This was put off {claim.snoozes} times without getting done.",
+            code="snoozed_too_often",
+        )
+    return outcome.snoozed(claim, seconds)
+
+
+def dump_result(task: Task[..., Any], value: Any) -> str:
+    try:
+        return task.result.dump(value, limit=task.payload_limit)
+    except InvalidInput as error:
+        raise Permanent(
+            f"The result is not what the task declares: {error}", code="bad_result"
+        ) from None

@@ -1,0 +1,215 @@
+"""One registration of a worker: its parts, from register to drain or to the loss of its lease."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from batchmill.domain import outcome
+from batchmill.domain.job import Claim, Progress
+from batchmill.domain.outcome import Outcome
+from batchmill.errors import LeaseLost
+from batchmill.maintenance.upkeep import Upkeep
+from batchmill.store.database import rows
+from batchmill.store.delivery import PostgresDelivery, outcomes_json
+from batchmill.store.errors import translated
+from batchmill.store.lease import LeaseLine
+from batchmill.worker.attempt import Attempt, Stop
+from batchmill.worker.claimer import Claimer
+from batchmill.worker.completer import Completer
+from batchmill.worker.executor import Executor
+from batchmill.worker.heartbeat import Heartbeat
+from batchmill.worker.reporter import Reporter
+from batchmill.worker.runners import Runners
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+
+    from batchmill.mill import Mill
+    from batchmill.worker.worker import WorkerOptions
+
+log = logging.getLogger("batchmill.worker")
+
+
+class Shift:
+    """Also the desk where its attempts leave what they have to say."""
+
+    def __init__(self, mill: "Mill", options: "WorkerOptions"):
+        self._mill = mill
+        self._options = options
+        self._database = mill.database
+        self._lost = asyncio.Event()
+        self._delivery = PostgresDelivery(mill.database, patience=options.lease / 2)
+        self._completer = Completer(self._delivery)
+        self._reporter = Reporter(self._delivery, self._refused)
+        self._runners = Runners(
+            mill.tasks,
+            self,
+            threads=options.threads,
+            processes=options.processes,
+            patience=options.patience,
+        )
+        self._executor = Executor(
+            mill.tasks,
+            self._runners,
+            self._ended,
+            concurrency=options.concurrency,
+            prefetch=options.prefetch,
+            pools=options.pools,
+            patience=options.patience,
+        )
+
+    async def begin(self) -> None:
+        await self._mill.register_tasks()
+        options = self._options
+        self._worker = await self._database.value(
+            "register_worker",
+            name=options.name,
+            version=version("batchmill"),
+            tasks=list(self._mill.tasks),
+            concurrency=options.concurrency,
+            lease=options.lease,
+        )
+        line = LeaseLine(self._database.dsn, self._worker, options.lease)
+        self._heartbeat = Heartbeat(line, options.lease, self._cancelled, self._lose)
+        self._claimer = Claimer(
+            self._delivery,
+            self._executor,
+            self._completer,
+            self._mill.listener,
+            self._worker,
+            self._release_unknown,
+        )
+        self._heartbeat.start()
+
+    async def work(self, stopping: asyncio.Event) -> None:
+        """Until told to stop, and then until all is handed back; or until the lease is lost."""
+        log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._mill.tasks))
+        parts = [self._completer.run(), self._reporter.run(), self._hear_cancels()]
+        if self._options.upkeep:
+            parts.append(Upkeep(self._mill, self._worker).run())
+        async with running(*parts):
+            claiming = asyncio.create_task(self._claimer.run(), name="batchmill.claim")
+            try:
+                await first_of(stopping.wait(), self._lost.wait(), claiming)
+                if claiming.done() and not self._lost.is_set():
+                    claiming.result()
+                    self._lose()
+                if not self._lost.is_set():
+                    await self._drain(claiming)
+                await first_of(self._executor.emptied(), timeout=2 * self._options.patience)
+            finally:
+                claiming.cancel()
+                with suppress(asyncio.CancelledError):
+                    await claiming
+                await self._end()
+
+    async def _drain(self, claiming: asyncio.Task[None]) -> None:
+        """Every job ends, or goes back to wait, before the lease is given up."""
+        await self._set_state("draining")
+        self._claimer.stop()
+        await first_of(claiming, self._lost.wait())
+        self._executor.release_waiting()
+        await first_of(self._executor.emptied(), self._lost.wait(), timeout=self._options.grace)
+        self._executor.interrupt(Stop.RELEASED)
+        await first_of(self._executor.emptied(), self._lost.wait())
+        await first_of(self._completer.flushed(), self._lost.wait())
+        await self._release_unknown()
+        await first_of(self._completer.flushed(), self._lost.wait())
+
+    async def _end(self) -> None:
+        await self._heartbeat.stop()
+        if not self._lost.is_set():
+            await self._set_state("stopped")
+        await self._runners.close()
+        await self._delivery.close()
+
+    async def _set_state(self, state: str) -> None:
+        with suppress(Exception):
+            await self._database.value("set_worker_state", worker=self._worker, state=state)
+
+    def _lose(self) -> None:
+        """Others may have our jobs by now: whatever runs here must stop, and can record nothing."""
+        self._executor.interrupt(Stop.LOST)
+        self._completer.drop()
+        self._lost.set()
+
+    def _cancelled(self, job_ids: list[int]) -> None:
+        self._executor.interrupt(Stop.CANCELLED, job_ids)
+
+    def _refused(self, job_ids: list[int]) -> None:
+        self._executor.interrupt(Stop.LOST, job_ids)
+
+    def _ended(self, attempt: Attempt, ended: Outcome | None) -> None:
+        said = self._reporter.take(attempt.claim)
+        if ended is not None and not self._lost.is_set():
+            self._completer.add(ended._replace(progress=said) if said else ended)
+
+    async def _hear_cancels(self) -> None:
+        with self._mill.listener.bell(f"cancel:{self._worker}") as bell:
+            while True:
+                if await bell.wait(3600):
+                    self._heartbeat.beat()
+
+    async def _release_unknown(self) -> None:
+        """Gives back jobs that count as ours although the answer to their claim never came."""
+        held = await self._delivery.held(self._worker)
+        known = {attempt.claim.fence for attempt in self._executor.attempts}
+        known |= self._completer.fences
+        for job_id, fence in held.items():
+            if fence not in known:
+                self._completer.add(outcome.released(unknown_claim(job_id, fence)))
+
+    def report(self, claim: Claim, progress: Progress) -> None:
+        self._reporter.add(claim, progress)
+
+    async def save_checkpoint(self, claim: Claim, name: str, value: str) -> None:
+        kept = await self._database.value(
+            "save_checkpoint", job=claim.id, fence=claim.fence, name=name, value=value
+        )
+        if not kept:
+            raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
+
+    @asynccontextmanager
+    async def completing(
+        self, claim: Claim, result: Callable[[], str | None]
+    ) -> AsyncIterator["AsyncConnection[Any]"]:
+        async with self._database.connection() as conn, conn.transaction():
+            yield conn
+            ended = outcome.completed(claim, result() or "null")
+            with translated():
+                found = await rows(conn, "finish", {"outcomes": outcomes_json([ended])})
+            if found[0]["finish"]:
+                raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
+
+    def artifacts(self, claim: Claim) -> Any:
+        return self._mill.artifacts_of(claim)
+
+
+def unknown_claim(job_id: int, fence: int) -> Claim:
+    """Enough of a claim to give it back."""
+    return Claim(job_id, fence, "", 0, "", None, 0, "", "", 0, None, None, 0.0)
+
+
+@asynccontextmanager
+async def running(*parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Runs parts beside the block; the failure of one is the failure of the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(part) for part in parts]
+        yield
+        for task in tasks:
+            task.cancel()
+
+
+async def first_of(*waits: Any, timeout: float | None = None) -> None:
+    """Returns when one of them is done; a given task goes on, everything else is dropped."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    given = {wait for wait in waits if isinstance(wait, asyncio.Task)}
+    try:
+        await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            if task not in given:
+                task.cancel()

@@ -1,0 +1,46 @@
+"""An application for real worker processes; DATABASE_URL says where, OUTSIDE_LOG where to write."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from batchmill import Job, Limits, Mill, Retry
+
+mill = Mill()
+MANY = Retry(attempts=20, base=0, jitter=0)
+
+
+def note(*words: object) -> None:
+    """One line to the outside log, appended as a whole."""
+    line = " ".join(map(str, (time.monotonic_ns(), *words))) + "\n"
+    log = os.open(os.environ["OUTSIDE_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, line.encode())
+    os.close(log)
+
+
+@mill.task(retry=MANY)
+async def work(job: Job, n: int) -> int:
+    note("start", n, job.attempt)
+    await asyncio.sleep(0.02)
+    note("end", n, job.attempt)
+    return n
+
+
+@mill.task(retry=MANY, limits=Limits(per_batch=3))
+async def limited(job: Job, n: int) -> int:
+    return await work.function(job, n)
+
+
+@mill.task(retry=Retry(attempts=2, base=0, jitter=0))
+async def hold(job: Job, release: str) -> str:
+    """Runs until the file exists."""
+    note("start", job.id, job.attempt)
+    try:
+        while not Path(release).exists():
+            await asyncio.sleep(0.01)
+    except asyncio.CancelledError:
+        note("interrupted", job.id, job.attempt)
+        raise
+    note("end", job.id, job.attempt)
+    return f"attempt {job.attempt}"

@@ -1,0 +1,66 @@
+"""Real worker processes, started by the command line and ended by any means."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+
+class WorkerProcess:
+    """`python -m batchmill worker` on the tasks of tests.chaos.app."""
+
+    def __init__(self, dsn: str, log: Path, *options: str, command: tuple[str, ...] = ()):
+        self._err = log.with_name(f"{log.name}.{id(self)}.err")
+        with self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                [
+                    *command,
+                    *(sys.executable, "-m", "batchmill", "--app", "tests.chaos.app:mill"),
+                    *("worker", *options),
+                ],
+                env={**os.environ, "DATABASE_URL": dsn, "OUTSIDE_LOG": str(log)},
+                stdin=subprocess.DEVNULL,
+                stdout=err,
+                stderr=err,
+            )
+
+    async def __aenter__(self) -> Self:
+        await until(lambda: "is ready" in self.said, self.check)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    @property
+    def said(self) -> str:
+        return self._err.read_text()
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def check(self) -> None:
+        assert self.process.poll() is None, self.said
+
+    async def ended(self) -> int:
+        return await asyncio.to_thread(self.process.wait, 60)
+
+
+def lines(log: Path) -> list[list[str]]:
+    return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+
+
+async def noted(log: Path, *words: str) -> None:
+    """Until a line of the outside log has the words after its time."""
+    await until(lambda: any(line[1 : 1 + len(words)] == list(words) for line in lines(log)))
+
+
+async def until(condition: Callable[[], bool], check: Callable[[], None] = lambda: None) -> None:
+    while not condition():
+        check()
+        await asyncio.sleep(0.01)

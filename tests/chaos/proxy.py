@@ -1,0 +1,103 @@
+"""A TCP proxy in front of Postgres that loses answers, or everything, on command."""
+
+import asyncio
+from contextlib import suppress
+from typing import Self
+from urllib.parse import urlsplit
+
+READY_FOR_QUERY = b"Z\x00\x00\x00\x05"
+
+
+class Proxy:
+    """`lose_answer_to(text)`: the next statement with the text is carried out, but its answer is
+    swallowed and the connection closed. `swallow()`: from now on, bytes go nowhere."""
+
+    def __init__(self, dsn: str):
+        self._target = urlsplit(dsn)
+        self._marker: bytes | None = None
+        self._swallowing = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.lost = asyncio.Event()
+
+    @property
+    def dsn(self) -> str:
+        login = self._target.netloc.rsplit("@", 1)[0]
+        return self._target._replace(netloc=f"{login}@127.0.0.1:{self._port}").geturl()
+
+    def lose_answer_to(self, text: str) -> None:
+        self._marker = text.encode()
+        self.lost.clear()
+
+    def swallow(self) -> None:
+        self._swallowing = True
+
+    def pass_again(self) -> None:
+        """Old connections stay dead; new ones work."""
+        self._swallowing = False
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        assert self._target.hostname and self._target.port
+        upstream = await asyncio.open_connection(self._target.hostname, self._target.port)
+        link = _Link(self, (reader, writer), upstream)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await asyncio.gather(link.up(), link.down())
+        writer.close()
+        upstream[1].close()
+
+    def wants_lost(self, data: bytes) -> bool:
+        found = self._marker is not None and self._marker in data
+        if found:
+            self._marker = None
+        return found
+
+    @property
+    def is_swallowing(self) -> bool:
+        return self._swallowing
+
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Link:
+    def __init__(self, proxy: Proxy, client: Streams, server: Streams):
+        self._proxy = proxy
+        self._client = client
+        self._server = server
+        self._losing = False
+        self._dead = False
+
+    async def up(self) -> None:
+        while data := await self._client[0].read(65_536):
+            self._losing = self._losing or self._proxy.wants_lost(data)
+            await self._pass(data, self._server[1])
+        self._server[1].close()
+
+    async def down(self) -> None:
+        while data := await self._server[0].read(65_536):
+            if self._losing:
+                if READY_FOR_QUERY in data:
+                    self._proxy.lost.set()
+                    break
+            else:
+                await self._pass(data, self._client[1])
+        self._client[1].close()
+
+    async def _pass(self, data: bytes, to: asyncio.StreamWriter) -> None:
+        self._dead = self._dead or self._proxy.is_swallowing
+        if not self._dead:
+            to.write(data)
+            await to.drain()

@@ -1,0 +1,366 @@
+"""A batch's log: what it tells, and that every reader gets all of it, in order, once."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from batchmill import (
+    Advance,
+    Batch,
+    Event,
+    Job,
+    Limits,
+    Mill,
+    NotFound,
+    Permanent,
+    Retry,
+    Snooze,
+    SyncJob,
+    Transient,
+    WorkerOptions,
+)
+from batchmill.events import stream
+from tests.invariants import violations
+from tests.library.tools import echo_on, types, until, until_event
+
+QUICK = Retry(attempts=2, base=0, jitter=0)
+ONE_AT_A_TIME = WorkerOptions(concurrency=1)
+
+
+async def log_of(batch: Batch, after: int = 0) -> list[Event]:
+    return [event async for event in batch.events(after)]
+
+
+def told(events: list[Event]) -> list[tuple[str, Any]]:
+    return [(event.type, event.data) for event in events]
+
+
+# What is told
+
+
+async def test_a_job_tells_every_step_it_takes(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def fetch(job: Job, n: int) -> Advance | Snooze:
+        if job.attempt == 1:
+            raise Transient("The other side hung up.", code="network")
+        if job.snoozes == 0:
+            return Snooze(0)
+        return Advance(read, n)
+
+    @mill.task
+    async def read(job: Job, n: int) -> int:
+        await job.progress("reading", "Page 1", 50)
+        return n
+
+    async with mill.running():
+        batch = await mill.submit(fetch, [7])
+        log = await log_of(batch)
+    message = "The other side hung up."
+    assert told(log) == [
+        ("batch_started", {"task": "fetch", "total": 1}),
+        ("job_started", {"task": "fetch", "attempt": 1}),
+        (
+            "job_retrying",
+            {"task": "fetch", "attempt": 1, "code": "network", "message": message, "delay": 0},
+        ),
+        ("job_started", {"task": "fetch", "attempt": 2}),
+        ("job_snoozed", {"task": "fetch", "delay": 0}),
+        ("job_started", {"task": "fetch", "attempt": 2}),
+        ("job_stage", {"from": "fetch", "task": "read"}),
+        ("job_started", {"task": "read", "attempt": 1}),
+        ("job_progress", {"stage": "reading", "message": "Page 1", "percent": 50.0}),
+        ("job_completed", {"task": "read", "attempt": 1}),
+        ("batch_completed", summary(batch, "completed", completed=1)),
+    ]
+    assert [event.number for event in log] == list(range(1, 12))
+    assert {event.batch_id for event in log} == {batch.id}
+    jobs = {(event.job_id, event.position) for event in log if event.type.startswith("job")}
+    assert jobs == {((await anext(batch.jobs())).id, 0)}
+    assert log == sorted(log, key=lambda event: event.at)
+
+
+def summary(batch: Batch, state: str, **counts: int) -> dict[str, Any]:
+    none = {"completed": 0, "failed": 0, "cancelled": 0, "generation": 1}
+    rest = {"batch_id": str(batch.id), "tenant": "default", "state": state, "total": 1}
+    return rest | none | counts
+
+
+async def test_a_failure_tells_its_code_and_a_sentence_but_no_detail(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def fail(n: int) -> None:
+        raise ConnectionError("secret-host:5432")
+
+    async with mill.running():
+        batch = await mill.submit(fail, [1])
+        log = await log_of(batch)
+        assert await batch.retry() == 1
+        more = await log_of(batch, log[-1].number)
+    failed = log[-2]
+    assert failed.type == "job_failed"
+    assert (failed.data["code"], failed.data["attempt"]) == ("network", 2)
+    assert log[-1].data == summary(batch, "failed", failed=1)
+    assert told(more)[:2] == [
+        ("batch_retried", {"jobs": 1}),
+        ("job_retrying", {"task": "fail", "manual": True}),
+    ]
+    assert more[-1].data == summary(batch, "failed", failed=1, generation=2)
+    assert "secret" not in str([*log, *more])
+
+
+async def test_a_cancelled_batch_tells_of_each_job(mill: Mill) -> None:
+    batch = await mill.submit(echo_on(mill), [1], delay=60)
+    await batch.cancel()
+    assert told(await log_of(batch)) == [
+        ("job_cancelled", {"task": "echo", "attempt": 0}),
+        ("batch_cancelled", summary(batch, "cancelled", cancelled=1)),
+    ]
+
+
+async def test_a_job_that_a_worker_gives_back_tells_so(mill: Mill) -> None:
+    @mill.task
+    async def wait(n: int) -> None:
+        await asyncio.Event().wait()
+
+    batch = await mill.submit(wait, [1])
+    async with mill.running(WorkerOptions(grace=0)):
+        await until_event(batch, "job_started")
+    await mill.open()
+    await batch.cancel()
+    assert (await types(batch))[1:3] == ["job_started", "job_released"]
+
+
+async def test_a_job_cancelled_before_its_batch_starts_leaves_no_gap(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    batch = await mill.submit(echo_on(mill), range(3))
+    first = await anext(batch.jobs())
+    assert await mill.job(first.id).cancel()
+    async with mill.running():
+        log = await log_of(batch)
+    assert [event.number for event in log] == list(range(1, len(log) + 1))
+    assert {event.type for event in log} == {
+        *("batch_started", "job_started", "job_completed", "job_cancelled", "batch_completed")
+    }
+    assert violations(sql) == []
+
+
+# Readers
+
+
+class Slow:
+    """A batch whose jobs wait to be let go, one by one."""
+
+    def __init__(self, mill: Mill):
+        self.go = asyncio.Semaphore(0)
+
+        @mill.task(limits=Limits(total=3))
+        async def slow(job: Job, n: int) -> int:
+            await self.go.acquire()
+            await job.progress("done", percent=100)
+            return n
+
+        self.task = slow
+
+
+async def test_the_log_can_be_resumed_from_every_number(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def shaky(job: Job, n: int) -> None:
+        if job.attempt == 1 and n % 2:
+            raise Transient("again")
+
+    async with mill.running():
+        batch = await mill.submit(shaky, range(10))
+        log = await log_of(batch)
+        for number in range(len(log) + 1):
+            assert await log_of(batch, number) == log[number:]
+        assert await log_of(batch, len(log) + 100) == []
+
+
+async def test_every_reader_gets_the_same_whenever_and_wherever_it_joins(
+    mill: Mill, dsn: str
+) -> None:
+    """Trap 6: nothing falls between what was and what comes, in this process or another."""
+    slow = Slow(mill)
+    async with mill.running(), Mill(dsn) as other:
+        batch = await mill.submit(slow.task, range(30))
+        readers = []
+        for turn in range(30):
+            where = (mill, other)[turn % 2]
+            readers.append(asyncio.create_task(log_of(where.batch(batch.id))))
+            slow.go.release()
+            await until_event(batch, "job_completed", count=1 + turn // 2)
+        logs = await asyncio.gather(*readers)
+    assert all(log == logs[0] for log in logs)
+    assert [event.number for event in logs[0]] == list(range(1, len(logs[0]) + 1))
+    assert [event.type for event in logs[0]].count("job_completed") == 30
+
+
+async def test_a_reader_that_comes_back_again_and_again_sees_each_event_once(
+    mill: Mill, dsn: str
+) -> None:
+    slow = Slow(mill)
+    seen: list[int] = []
+    async with mill.running(), Mill(dsn) as other:
+        batch = await mill.submit(slow.task, range(20))
+        reader = other.batch(batch.id)
+        is_over = False
+        while not is_over:
+            slow.go.release()
+            async for event in reader.events(after=len(seen)):
+                seen.append(event.number)
+                is_over = event.is_last
+                if event.number % 3 == 0:
+                    break
+    assert seen == list(range(1, len(seen) + 1))
+
+
+async def test_a_reader_ends_with_the_batch_and_goes_on_after_a_retry(mill: Mill) -> None:
+    broken = True
+
+    @mill.task(retry=Retry(attempts=1))
+    async def work(n: int) -> int:
+        if broken:
+            raise Permanent("broken")
+        return n
+
+    async with mill.running():
+        batch = await mill.submit(work, range(3))
+        first = await log_of(batch)
+        assert first[-1].type == "batch_completed" and first[-1].is_last
+        assert await log_of(batch, first[-1].number) == []
+        broken = False
+        await batch.retry()
+        second = await log_of(batch, first[-1].number)
+        assert await log_of(batch) == first + second
+    assert second[0].type == "batch_retried"
+    assert second[0].number == first[-1].number + 1
+    assert [event.number for event in second] == [
+        *range(second[0].number, second[0].number + len(second))
+    ]
+
+
+@pytest.mark.parametrize("jobs", [stream.PAGE // 2 - 2, stream.PAGE // 2 - 1, stream.PAGE // 2])
+async def test_a_log_that_fills_its_last_page_ends_too(mill: Mill, jobs: int) -> None:
+    batch = await mill.submit(echo_on(mill), range(jobs))
+    async with mill.running():
+        await batch.wait()
+        log = await asyncio.wait_for(log_of(batch), 30)
+    assert len(log) == 2 * jobs + 2
+
+
+async def test_a_log_of_several_pages_with_several_ends_is_read_to_the_last(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @mill.task(retry=Retry(attempts=1))
+    async def fail(n: int) -> None:
+        raise Permanent("no")
+
+    async with mill.running():
+        batch = await mill.submit(fail, [1])
+        for _ in range(5):
+            await batch.wait()
+            await batch.retry()
+        await batch.wait()
+        last = (await batch.get()).last_event
+        for page in range(1, 8):
+            monkeypatch.setattr(stream, "PAGE", page)
+            log = await asyncio.wait_for(log_of(batch), 30)
+            assert [event.number for event in log] == list(range(1, last + 1))
+
+
+async def test_a_log_that_is_not_there_is_not_found(mill: Mill) -> None:
+    with pytest.raises(NotFound):
+        await log_of(mill.batch(uuid4()))
+    for text in ("nonsense", "", "0" * 31):
+        with pytest.raises(NotFound):
+            mill.batch(text)
+
+
+async def test_a_reader_of_a_batch_that_is_deleted_is_told(mill: Mill, sql: Any) -> None:
+    batch = await mill.submit(echo_on(mill), [1], delay=3600)
+    reading = asyncio.create_task(log_of(batch))
+    watched = "select watched_until is not null from batchmill.batches"
+    await until(lambda: sql.execute(watched).fetchone() == (True,))
+    sql.execute("delete from batchmill.batches")
+    with pytest.raises(NotFound):
+        await reading
+
+
+async def test_readers_do_without_notifications(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATCHMILL_POOLER", "transaction")
+    deaf_worker, deaf_reader = Mill(dsn), Mill(dsn)
+    slow = Slow(deaf_worker)
+    async with deaf_worker.running(), deaf_reader:
+        batch = await deaf_worker.submit(slow.task, range(3))
+        reading = asyncio.create_task(log_of(deaf_reader.batch(batch.id)))
+        for _ in range(3):
+            slow.go.release()
+        log = await reading
+        assert not deaf_worker.listener.hears and not deaf_reader.listener.hears
+    assert [event.number for event in log] == list(range(1, len(log) + 1))
+    assert log[-1].is_last
+
+
+# Progress
+
+
+@pytest.mark.parametrize("ending", ["completed", "failed"])
+async def test_a_chatty_handler_cannot_flood_the_log_and_its_last_word_is_kept(
+    mill: Mill, ending: str
+) -> None:
+    @mill.task(retry=Retry(attempts=1))
+    async def chatty(job: Job, n: int) -> None:
+        for number in range(10_000):
+            await job.progress("counting", f"{number}")
+            if number % 100 == 0:
+                await asyncio.sleep(0)
+        if ending == "failed":
+            raise Permanent("no")
+
+    async with mill.running():
+        batch = await mill.submit(chatty, range(2))
+        log = await log_of(batch)
+    assert_last_word_kept(log, ending)
+
+
+async def test_a_chatty_thread_cannot_flood_the_log_either(mill: Mill) -> None:
+    @mill.task
+    def chatty(job: SyncJob, n: int) -> None:
+        for number in range(10_000):
+            job.progress("counting", f"{number}")
+
+    async with mill.running():
+        batch = await mill.submit(chatty, range(2))
+        log = await log_of(batch)
+    assert_last_word_kept(log, "completed")
+
+
+def assert_last_word_kept(log: list[Event], ending: str) -> None:
+    for position in (0, 1):
+        own = [event for event in log if event.position == position]
+        assert own[-1].type == f"job_{ending}"
+        assert own[-2].type == "job_progress"
+        assert own[-2].data["message"] == "9999"
+        assert len(own) < 100
+    assert [event.number for event in log] == list(range(1, len(log) + 1))
+
+
+async def test_progress_is_shown_while_the_job_runs(mill: Mill) -> None:
+    go = asyncio.Event()
+
+    @mill.task
+    async def work(job: Job, n: int) -> None:
+        await job.progress("half", "Halfway", 50)
+        await go.wait()
+
+    async with mill.running():
+        batch = await mill.submit(work, [1])
+        await until_event(batch, "job_progress")
+        record = await anext(batch.jobs())
+        assert record.progress is not None
+        assert (record.progress.stage, record.progress.percent) == ("half", 50)
+        go.set()
+        assert (await types(batch)).count("job_progress") == 1

@@ -1,0 +1,235 @@
+"""The schema: installed only when asked, refused when it does not fit, the same by every way."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from batchmill import Mill, SchemaError
+from batchmill.store import migrate
+from tests.library.tools import echo_on, one, rows
+
+VERSIONS = [migration.version for migration in migrate.migrations()]
+
+# Everything the schema consists of, in words that do not depend on object ids. The partitions of
+# days are made by the upkeep.
+CATALOGUE = """
+with own as (select oid from pg_namespace where nspname = 'batchmill')
+select 'column', c.relname || '.' || a.attname, concat_ws(' ', format_type(a.atttypid, a.atttypmod),
+    a.attnotnull, a.attidentity, a.attgenerated, pg_get_expr(d.adbin, d.adrelid))
+from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+where c.relnamespace in (select oid from own) and c.relkind in ('r', 'p', 'c')
+    and c.relname !~ '_[0-9]{8}$'
+union all
+select 'relation', relname,
+    concat_ws(' ', relkind, relpersistence, reloptions, pg_get_partkeydef(oid))
+from pg_class where relnamespace in (select oid from own) and relname !~ '_[0-9]{8}'
+union all
+select 'index', indexname, indexdef from pg_indexes
+where schemaname = 'batchmill' and tablename !~ '_[0-9]{8}$'
+union all
+select 'constraint', concat_ws(' ', conrelid::regclass, conname), pg_get_constraintdef(oid)
+from pg_constraint where connamespace in (select oid from own)
+    and conrelid::regclass::text !~ '_[0-9]{8}$'
+union all
+select 'trigger', tgname, pg_get_triggerdef(oid) from pg_trigger
+where not tgisinternal and tgrelid in (
+    select oid from pg_class where relnamespace in (select oid from own))
+union all
+select 'function', oid::regprocedure::text, pg_get_functiondef(oid)
+from pg_proc where pronamespace in (select oid from own)
+union all
+select 'enum', t.typname, string_agg(e.enumlabel, ' ' order by e.enumsortorder)
+from pg_type t join pg_enum e on e.enumtypid = t.oid
+where t.typnamespace in (select oid from own) group by 2
+union all
+select 'version', version::text, '' from batchmill.schema_version
+order by 1, 2, 3
+"""
+
+
+def catalogue(dsn: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(dsn) as conn:
+        return rows(conn, CATALOGUE)
+
+
+async def upgrade(dsn: str, target: int | None = None) -> list[int]:
+    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as conn:
+        return [migration.version for migration in await migrate.upgrade(conn, target)]
+
+
+def has_schema(dsn: str) -> bool:
+    with psycopg.connect(dsn) as conn:
+        return one(conn, "select to_regnamespace('batchmill') is not null") == (True,)
+
+
+# Only when asked
+
+
+async def test_a_database_is_not_migrated_unless_asked(empty_dsn: str) -> None:
+    for use in (
+        lambda mill: mill.open(),
+        lambda mill: mill.enqueue("echo", 1),
+        lambda mill: mill.limits.all(),
+        lambda mill: mill.worker().run(),
+    ):
+        mill = Mill(empty_dsn)
+        echo_on(mill)
+        with pytest.raises(SchemaError, match="run `batchmill migrate up`"):
+            await use(mill)
+    assert not has_schema(empty_dsn)
+
+
+async def test_a_database_is_migrated_when_asked(empty_dsn: str) -> None:
+    mill = Mill(empty_dsn, migrate=True)
+    echo = echo_on(mill)
+    async with mill.running():
+        assert (await (await mill.submit(echo, [1, 2])).results()).values == [1, 2]
+    async with Mill(empty_dsn) as again:
+        await again.enqueue("echo", 1)
+
+
+# Only what fits
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("delete from batchmill.schema_version", "no batchmill schema.*run `batchmill migrate up`"),
+        ("insert into batchmill.schema_version values (1000)", "1000.*upgrade batchmill here too"),
+        ("drop schema batchmill cascade", "no batchmill schema.*run `batchmill migrate up`"),
+    ],
+    ids=["no version", "too new", "gone"],
+)
+async def test_a_schema_that_does_not_fit_is_refused_with_what_to_do(
+    dsn: str, sql: psycopg.Connection, change: str, sentence: str
+) -> None:
+    sql.execute(change.encode())
+    for use in (Mill.open, lambda mill: mill.worker().run()):
+        mill = Mill(dsn)
+        echo_on(mill)
+        with pytest.raises(SchemaError, match=sentence):
+            await use(mill)
+
+
+async def test_a_schema_that_is_too_old_is_refused_with_what_to_do(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = migrate.Migration(VERSIONS[-1] + 1, "newer", "select 1;")
+    monkeypatch.setattr(migrate, "migrations", lambda: (*MIGRATIONS, newer))
+    with pytest.raises(SchemaError, match=f"version {VERSIONS[-1]}, .* needs {newer.version}: run"):
+        await Mill(dsn).open()
+
+
+async def test_a_newer_schema_is_not_touched_even_when_asked(
+    dsn: str, sql: psycopg.Connection
+) -> None:
+    before = catalogue(dsn)
+    sql.execute("insert into batchmill.schema_version values (1000)")
+    with pytest.raises(SchemaError, match="upgrade batchmill here too"):
+        await Mill(dsn, migrate=True).open()
+    sql.execute("delete from batchmill.schema_version where version = 1000")
+    assert catalogue(dsn) == before
+
+
+async def test_a_schema_that_vanishes_under_a_mill_is_named(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    echo = echo_on(mill)
+    await mill.enqueue(echo, 1)
+    sql.execute("drop schema batchmill cascade")
+    with pytest.raises(SchemaError, match="run `batchmill migrate up`"):
+        await mill.enqueue(echo, 1)
+
+
+# The same by every way
+
+
+MIGRATIONS = migrate.migrations()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_every_version_leads_to_the_same_schema(
+    dsn: str, empty_dsn: str, version: int
+) -> None:
+    """Also with jobs in it, which have to survive."""
+    assert await upgrade(empty_dsn, version) == VERSIONS[: VERSIONS.index(version) + 1]
+    assert await upgrade(empty_dsn) == VERSIONS[VERSIONS.index(version) + 1 :]
+    assert catalogue(empty_dsn) == catalogue(dsn)
+
+
+async def test_versions_are_numbered_without_gaps() -> None:
+    assert list(range(1, len(VERSIONS) + 1)) == VERSIONS
+
+
+async def test_to_upgrade_again_changes_nothing(dsn: str) -> None:
+    before = catalogue(dsn)
+    assert await upgrade(dsn) == []
+    assert catalogue(dsn) == before
+
+
+def in_one_go(dsn: str, script: str) -> None:
+    """As a program does: one text, one implicit transaction."""
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute(script.encode())
+
+
+def in_a_transaction(dsn: str, script: str) -> None:
+    """As Alembic and Django do."""
+    with psycopg.connect(dsn) as conn:
+        conn.execute("select 1")
+        conn.execute(script.encode())
+        # What comes next in the same migration still sees its own tables.
+        assert one(conn, "show search_path") == ('"$user", public',)
+
+
+@pytest.mark.parametrize("apply", [in_one_go, in_a_transaction], ids=lambda f: f.__name__)
+async def test_the_printed_script_makes_the_same_schema(
+    dsn: str, empty_dsn: str, apply: Callable[[str, str], None]
+) -> None:
+    apply(empty_dsn, migrate.script())
+    assert catalogue(empty_dsn) == catalogue(dsn)
+    async with Mill(empty_dsn) as mill:
+        await mill.enqueue(echo_on(mill), 1)
+
+
+async def test_the_printed_script_can_be_piped_into_psql(
+    server: Any, dsn: str, empty_dsn: str
+) -> None:
+    psql = server.programs / "psql"
+    if not psql.exists():
+        pytest.skip("This PostgreSQL has no psql.")
+    piped = await asyncio.create_subprocess_exec(
+        psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", empty_dsn, stdin=asyncio.subprocess.PIPE
+    )
+    await piped.communicate(migrate.script().encode())
+    assert piped.returncode == 0
+    assert catalogue(empty_dsn) == catalogue(dsn)
+
+
+async def test_several_that_upgrade_at_once_do_it_once(dsn: str, empty_dsn: str) -> None:
+    applied = await asyncio.gather(*(upgrade(empty_dsn) for _ in range(6)))
+    assert sorted(applied) == [[]] * 5 + [VERSIONS]
+    assert catalogue(empty_dsn) == catalogue(dsn)
+
+
+async def test_an_upgrade_that_fails_leaves_nothing(
+    empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = migrate.Migration(VERSIONS[-1] + 1, "broken", "create table batchmill.jobs ();")
+    monkeypatch.setattr(migrate, "migrations", lambda: (*MIGRATIONS, broken))
+    with pytest.raises(psycopg.errors.DuplicateTable):
+        await upgrade(empty_dsn)
+    assert not has_schema(empty_dsn)
+
+
+async def test_nothing_is_made_outside_the_schema(empty_dsn: str) -> None:
+    await upgrade(empty_dsn)
+    with psycopg.connect(empty_dsn) as conn:
+        outside = """select count(*) from pg_class c join pg_namespace n on n.oid = relnamespace
+            where nspname = 'public'"""
+        assert one(conn, outside) == (0,)
+        assert rows(conn, "select extname from pg_extension") == [("plpgsql",)]

@@ -1,0 +1,269 @@
+"""Cron schedules: kept in the database, fired once whoever looks, with a policy for missed runs."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from batchmill import (
+    InvalidCron,
+    InvalidInput,
+    InvalidPayload,
+    Job,
+    Limits,
+    Mill,
+    Missed,
+    NotFound,
+    UnknownTask,
+)
+from batchmill.maintenance.upkeep import Upkeep
+from tests.library.tools import echo_on, later, nothing_is_left, one, rows, until
+
+HOURLY = "0 * * * *"
+DUE = "select labels ->> 'due' from batchmill.jobs order by id"
+
+
+async def look(dsn: str, offset: str = "0s", workers: int = 1) -> None:
+    """What the upkeep of some workers does at a later time, all at once."""
+    async with Mill(later(dsn, offset)) as mill:
+        upkeeps = [Upkeep(mill, worker) for worker in range(1, workers + 1)]
+        await asyncio.gather(*(upkeep.look() for upkeep in upkeeps))
+        for upkeep in upkeeps:
+            await upkeep._line.close()
+
+
+def next_at(sql: psycopg.Connection, name: str = "s") -> datetime:
+    return one(sql, "select next_at from batchmill.schedules where name = %s", name)[0]
+
+
+def set_next(sql: psycopg.Connection, moment: str) -> None:
+    """As if it had been saved at another time."""
+    sql.execute(f"update batchmill.schedules set next_at = {moment}".encode())
+
+
+# Keeping them
+
+
+async def test_a_schedule_is_saved_listed_paused_and_deleted(mill: Mill) -> None:
+    echo = echo_on(mill)
+    await mill.schedules.save("nightly", "30 3 * * *", echo, {"a": 1}, tenant="t", priority=5)
+    await mill.schedules.save(
+        "often", "*/5 * * * *", echo, timezone="Europe/Zurich", missed=Missed.SKIP
+    )
+    nightly, often = await mill.schedules.all()
+    assert (nightly.name, nightly.task, nightly.payload) == ("nightly", "echo", {"a": 1})
+    assert (nightly.tenant, nightly.priority, nightly.missed) == ("t", 5, Missed.ONCE)
+    assert (nightly.next_at.hour, nightly.next_at.minute) == (3, 30)
+    assert (often.timezone, often.missed, often.last_at) == ("Europe/Zurich", Missed.SKIP, None)
+    await mill.schedules.pause("often")
+    assert [s.paused for s in await mill.schedules.all()] == [False, True]
+    await mill.schedules.resume("often")
+    assert [s.paused for s in await mill.schedules.all()] == [False, False]
+    await mill.schedules.delete("nightly")
+    assert [s.name for s in await mill.schedules.all()] == ["often"]
+
+
+async def test_saving_again_changes_a_schedule_but_does_not_put_it_off(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    """A worker saves its schedules whenever it starts; a run that is due must not be lost."""
+    echo = echo_on(mill)
+    await mill.schedules.save("s", HOURLY, echo, 1)
+    set_next(sql, "batchmill.clock() - interval '30 s'")
+    due = next_at(sql)
+    await mill.schedules.save("s", HOURLY, echo, 2)
+    assert next_at(sql) == due
+    assert (await mill.schedules.all())[0].payload == 2
+    await mill.schedules.save("s", "5 4 * * *", echo, 2)
+    assert next_at(sql) > due
+    assert next_at(sql).minute == 5
+
+
+async def test_names_that_are_not_there_are_not_found(mill: Mill) -> None:
+    for attempt in (
+        mill.schedules.pause("x"),
+        mill.schedules.resume("x"),
+        mill.schedules.delete("x"),
+    ):
+        with pytest.raises(NotFound, match='"x"'):
+            await attempt
+
+
+MALFORMED = [
+    *("", "nonsense", "* * * *", "60 * * * *", "* 24 * * *", "0 0 31 2 *", "* * * * * * *", "\0")
+]
+
+
+async def test_malformed_expressions_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
+    echo = echo_on(mill)
+    for cron in MALFORMED:
+        with pytest.raises(InvalidCron):
+            await mill.schedules.save("s", cron, echo)
+    assert one(sql, "select count(*) from batchmill.schedules") == (0,)
+
+
+async def test_a_schedule_that_could_not_run_is_refused(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    @mill.task
+    async def count(n: int) -> None: ...
+
+    for refused, save in [
+        (InvalidCron, mill.schedules.save("s", HOURLY, count, 1, timezone="Mars/Base")),
+        (InvalidPayload, mill.schedules.save("s", HOURLY, count, "x")),
+        (UnknownTask, mill.schedules.save("s", HOURLY, "unheard_of", 1)),
+        (InvalidInput, mill.schedules.save("s", HOURLY, count, 1, priority=1 << 20)),
+        (InvalidInput, mill.schedules.save("s", HOURLY, count, 1, tenant="")),
+        (InvalidInput, mill.schedules.save("nul \0", HOURLY, count, 1)),
+        (InvalidInput, mill.schedules.save("", HOURLY, count, 1)),
+    ]:
+        with pytest.raises(refused):
+            await save
+    assert one(sql, "select count(*) from batchmill.schedules") == (0,)
+
+
+# Firing them
+
+
+async def test_what_is_due_runs_and_tells_its_schedule_and_time(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    seen: asyncio.Queue[Any] = asyncio.Queue()
+
+    @mill.task
+    async def tick(job: Job, n: int) -> None:
+        seen.put_nowait((n, job.tenant, job.labels))
+
+    await mill.schedules.save("s", HOURLY, tick, 7, tenant="t")
+    set_next(sql, "date_trunc('minute', batchmill.clock())")
+    due = next_at(sql)
+    async with mill.running():
+        n, tenant, labels = await seen.get()
+    assert (n, tenant, labels["schedule"]) == (7, "t", "s")
+    assert datetime.fromisoformat(labels["due"]) == due
+    await mill.open()
+    (record,) = await mill.schedules.all()
+    assert record.last_at == due and record.next_at > due
+
+
+async def test_a_schedule_fires_once_however_many_look(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    await mill.schedules.save("s", HOURLY, echo_on(mill))
+    sql.execute("insert into batchmill.leases values ('upkeep', 1, batchmill.clock())")
+    for hour in range(1, 4):
+        await look(dsn, f"{hour}h", workers=3)
+        await look(dsn, f"{hour}h", workers=3)
+        assert one(sql, "select count(*) from batchmill.jobs") == (hour,)
+
+
+async def test_a_schedule_fires_once_even_without_a_leader(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    """Two may think that they lead when a lease lapses in the middle of a look."""
+    await mill.schedules.save("s", HOURLY, echo_on(mill))
+    due = next_at(sql)
+    fire = "select batchmill.fire_schedule('s', %s, array[%s]::timestamptz[], %s)"
+    with psycopg.connect(dsn) as first, psycopg.connect(dsn) as second:
+        args = (due, due, due + timedelta(hours=1))
+        assert one(first, fire, *args) == (True,)
+        firing = asyncio.create_task(asyncio.to_thread(one, second, fire, *args))
+        blocked = "select cardinality(pg_blocking_pids(%s)) > 0"
+        await until(lambda: one(sql, blocked, second.info.backend_pid) == (True,))
+        first.commit()
+        assert await firing == (False,)
+        second.commit()
+    assert one(sql, "select count(*) from batchmill.jobs") == (1,)
+
+
+async def test_a_paused_schedule_does_not_fire(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    await mill.schedules.save("s", HOURLY, echo_on(mill))
+    await mill.schedules.pause("s")
+    await look(dsn, "3h")
+    assert nothing_is_left(sql)
+
+
+@pytest.mark.parametrize(
+    ("missed", "runs"), [(Missed.ONCE, 1), (Missed.SKIP, 0), (Missed.ALL, 5)], ids=str
+)
+async def test_runs_that_nobody_was_there_for_follow_the_policy(
+    mill: Mill, dsn: str, sql: psycopg.Connection, missed: Missed, runs: int
+) -> None:
+    await mill.schedules.save("s", HOURLY, echo_on(mill), missed=missed)
+    # Half past an hour: whatever the time is now, five firings have passed, none within a minute.
+    set_next(sql, "date_trunc('hour', batchmill.clock()) - interval '4 hours'")
+    first = next_at(sql)
+    minutes = one(sql, "select extract(minute from batchmill.clock())::integer")[0]
+    offset = f"{(30 - minutes) % 60}min"
+    hours = 5 + (minutes > 30)
+    await look(dsn, offset)
+    due = [datetime.fromisoformat(at) for (at,) in rows(sql, DUE)]
+    expected = runs if missed is not Missed.ALL else hours
+    assert due == [first + timedelta(hours=n) for n in range(expected)]
+    await look(dsn, offset)
+    assert len(rows(sql, DUE)) == expected
+    assert next_at(sql) == first + timedelta(hours=hours)
+
+
+async def test_at_most_a_hundred_missed_runs_are_made_up_for_at_a_time(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    await mill.schedules.save("s", "* * * * *", echo_on(mill), missed=Missed.ALL)
+    set_next(sql, "date_trunc('minute', batchmill.clock()) - interval '150 minutes'")
+    await look(dsn)
+    assert len(rows(sql, DUE)) == 100
+    await look(dsn)
+    assert 151 <= len(rows(sql, DUE)) <= 152
+
+
+async def test_a_time_that_spring_skips_runs_after_the_gap_and_one_that_autumn_repeats_runs_once(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    await mill.schedules.save(
+        "s", "30 2 * * *", echo_on(mill), timezone="Europe/Zurich", missed=Missed.ALL
+    )
+    for year_day, firings in [
+        ("2041-03-30T23:00Z", ["2041-03-31T01:00Z", "2041-04-01T00:30Z"]),
+        ("2041-10-26T23:00Z", ["2041-10-27T00:30Z", "2041-10-28T01:30Z"]),
+    ]:
+        start = datetime.fromisoformat(year_day)
+        ahead = (start - datetime.now(UTC)).total_seconds()
+        async with Mill(later(dsn, f"{ahead:.0f}s")) as then:
+            echo_on(then)
+            await then.schedules.delete("s")
+            await then.schedules.save(
+                "s", "30 2 * * *", "echo", timezone="Europe/Zurich", missed=Missed.ALL
+            )
+        sql.execute("truncate batchmill.jobs")
+        await look(dsn, f"{ahead + 86_400 * 1.2:.0f}s")
+        assert [datetime.fromisoformat(at) for (at,) in rows(sql, DUE)] == [
+            datetime.fromisoformat(at) for at in firings
+        ]
+
+
+async def test_a_schedule_that_cannot_fire_does_not_stop_the_others(
+    mill: Mill, dsn: str, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its time zone may be known where it was saved, and not here."""
+    echo = echo_on(mill)
+    for name in ("broken", "fine"):
+        await mill.schedules.save(name, HOURLY, echo)
+    sql.execute("update batchmill.schedules set timezone = 'Old/Zone' where name = 'broken'")
+    await look(dsn, "2h")
+    assert rows(sql, "select labels ->> 'schedule' from batchmill.jobs") == [("fine",)]
+    assert "broken" in caplog.text
+
+
+async def test_scheduled_jobs_of_a_keyed_task_count_on_its_limits(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    @mill.task(key=lambda name: name, limits=Limits(per_key=1))
+    async def work(name: str) -> None: ...
+
+    await mill.schedules.save("s", HOURLY, work, "host a")
+    await look(dsn, "1h")
+    assert rows(sql, "select key from batchmill.jobs") == [("host a",)]

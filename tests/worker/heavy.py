@@ -1,0 +1,90 @@
+"""Tasks that run in child processes, which import this module to find them."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from batchmill import Advance, Mill, Permanent, Retry, Snooze, SyncJob
+
+mill = Mill("postgresql://nowhere")
+ONCE = Retry(attempts=1)
+TWICE = Retry(attempts=2, base=0, jitter=0)
+
+
+@mill.task(process=True)
+def process_id() -> int:
+    return os.getpid()
+
+
+@mill.task(process=True, retry=TWICE)
+def segfault(times: int) -> str:
+    if times:
+        ctypes.string_at(0)
+    return "alive"
+
+
+@mill.task(process=True, retry=ONCE)
+def leave(code: int) -> None:
+    os._exit(code)
+
+
+@mill.task(process=True, retry=ONCE)
+def exit_politely() -> None:
+    sys.exit("bye")
+
+
+@mill.task(process=True, retry=ONCE, memory=400_000_000)
+def allocate(megabytes: int) -> int:
+    return len(bytearray(megabytes * 1_000_000))
+
+
+@mill.task(process=True, retry=ONCE, timeout=0.5)
+def never_ends(mark: str) -> None:
+    Path(mark).write_text(str(os.getpid()))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(60)
+
+
+@mill.task(process=True, retry=ONCE)
+def waits(mark: str) -> None:
+    Path(mark).write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+@mill.task(process=True, retry=TWICE)
+def talks(job: SyncJob, path: str) -> int:
+    job.progress("counting", "one", 10)
+    number = job.once("line", lambda: _append(path))
+    if job.attempt == 1:
+        raise ConnectionError("after the checkpoint")
+    return number
+
+
+@mill.task(process=True)
+def advances(n: int) -> Advance:
+    return Advance(doubles, {"n": n})
+
+
+@mill.task(process=True)
+def doubles(n: int, factor: int = 2) -> int:
+    return n * factor
+
+
+@mill.task(process=True)
+def snoozes(job: SyncJob) -> int | Snooze:
+    return job.snoozes if job.snoozes == 2 else Snooze(0)
+
+
+@mill.task(process=True)
+def refuses() -> None:
+    raise Permanent("Not this.", code="refused")
+
+
+def _append(path: str) -> int:
+    with Path(path).open("a") as file:
+        file.write("line\n")
+    return len(Path(path).read_text().splitlines())

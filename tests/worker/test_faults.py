@@ -1,0 +1,163 @@
+"""The database goes away, comes back, or is not what it was: the worker goes on by itself."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import AsyncIterator, Iterator
+
+import psycopg
+import pytest
+
+from batchmill import Mill, WorkerOptions
+from tests.invariants import violations
+from tests.postgres import Server, create_database, start_pgbouncer, with_database
+
+OPTIONS = WorkerOptions(lease=6, concurrency=20)
+
+
+@pytest.fixture
+def own_server(server: Server) -> Iterator[Server]:
+    """A server that a test may stop and kill."""
+    with type(server)(server.installation) as own:
+        own.start()
+        yield own
+
+
+class Gate:
+    """A task whose jobs wait until they are let go."""
+
+    def __init__(self, mill: Mill):
+        self.open = asyncio.Event()
+
+        @mill.task
+        async def wait(n: int) -> int:
+            await self.open.wait()
+            return n
+
+        self.task = wait
+
+
+async def first_started(batch) -> None:
+    async for event in batch.events():
+        if event.type == "job_started":
+            return
+
+
+@pytest.mark.parametrize("end", ["restart", "kill"])
+async def test_a_restarted_postgres_costs_nothing(own_server: Server, end: str) -> None:
+    dsn = create_database(own_server.dsn, "faults")
+    mill = Mill(dsn, migrate=True)
+    gate = Gate(mill)
+    async with mill.running(OPTIONS):
+        batch = await mill.submit(gate.task, range(50))
+        await first_started(batch)
+        if end == "kill":
+            await asyncio.to_thread(own_server.kill)
+            await asyncio.to_thread(own_server.start)
+        else:
+            await asyncio.to_thread(own_server.restart)
+        gate.open.set()
+        results = await batch.results()
+    assert results.values == list(range(50))
+    with psycopg.connect(dsn) as conn:
+        assert violations(conn) == []
+
+
+async def test_events_go_on_across_a_restart(own_server: Server) -> None:
+    mill = Mill(create_database(own_server.dsn, "faults"), migrate=True)
+    gate = Gate(mill)
+    async with mill.running(OPTIONS):
+        batch = await mill.submit(gate.task, range(30))
+        numbers: list[int] = []
+        async for event in batch.events():
+            numbers.append(event.number)
+            if event.type == "job_started" and not gate.open.is_set():
+                await asyncio.to_thread(own_server.restart)
+                gate.open.set()
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+async def test_a_read_only_failover_is_waited_out(
+    mill: Mill, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "batchmill")
+    name = sql.info.dbname
+    gate = Gate(mill)
+    async with mill.running(OPTIONS):
+        batch = await mill.submit(gate.task, range(50))
+        await first_started(batch)
+        sql.execute(f'alter database "{name}" set default_transaction_read_only = on'.encode())
+        sql.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid()"
+        )
+        gate.open.set()
+        async for _ in until(lambda: len(caplog.records) >= 4):
+            pass
+        sql.execute(f'alter database "{name}" reset default_transaction_read_only'.encode())
+        sql.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid()"
+        )
+        results = await batch.results()
+    assert results.values == list(range(50))
+    assert violations(sql) == []
+    times = [record.created for record in caplog.records if record.name.startswith("batchmill")]
+    assert all(later - earlier > 0.9 for earlier, later in itertools.pairwise(times))
+
+
+async def until(condition) -> AsyncIterator[None]:
+    while not condition():
+        yield
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("pool_size", [1, 5])
+async def test_all_of_it_works_through_pgbouncer(server: Server, dsn: str, pool_size: int) -> None:
+    bouncer = start_pgbouncer(server.dsn, pool_size=pool_size)
+    if bouncer is None:
+        pytest.skip("Debian's pgbouncer is not installed.")
+    with bouncer:
+        mill = Mill(with_database(bouncer.dsn, dsn.rsplit("/", 1)[1]))
+        gate = Gate(mill)
+        async with mill.running(OPTIONS):
+            assert mill.database.behind_pooler
+            batch = await mill.submit(gate.task, range(100))
+            gate.open.set()
+            numbers = [event.number async for event in batch.events()]
+            results = await batch.results()
+    assert results.values == list(range(100))
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+async def test_a_restarted_pgbouncer_costs_nothing(server: Server, dsn: str) -> None:
+    bouncer = start_pgbouncer(server.dsn)
+    if bouncer is None:
+        pytest.skip("Debian's pgbouncer is not installed.")
+    with bouncer:
+        mill = Mill(with_database(bouncer.dsn, dsn.rsplit("/", 1)[1]))
+        gate = Gate(mill)
+        async with mill.running(OPTIONS):
+            batch = await mill.submit(gate.task, range(50))
+            await first_started(batch)
+            await asyncio.to_thread(bouncer.restart)
+            gate.open.set()
+            assert (await batch.results()).values == list(range(50))
+
+
+async def test_a_lost_listener_listens_again(mill: Mill, sql: psycopg.Connection) -> None:
+    @mill.task
+    async def echo(n: int) -> int:
+        return n
+
+    async with mill.running(OPTIONS):
+        await (await mill.enqueue(echo, 1)).result()
+        assert mill.listener.hears
+        sql.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen batchmill'"
+        )
+        async for _ in until(lambda: not mill.listener.hears):
+            pass
+        assert await (await mill.enqueue(echo, 2)).result() == 2
+        async for _ in until(lambda: mill.listener.hears):
+            pass

@@ -1,0 +1,271 @@
+"""What handlers can do, and what becomes of it."""
+
+import asyncio
+
+import pytest
+
+from batchmill import (
+    Advance,
+    BatchState,
+    BatchSummary,
+    Job,
+    JobFailed,
+    JobState,
+    Mill,
+    Permanent,
+    Retry,
+    Rule,
+    Snooze,
+    SyncJob,
+    Transient,
+)
+
+QUICK = Retry(attempts=3, base=0, jitter=0)
+
+
+async def test_results_come_merged_in_the_order_of_submission(mill: Mill) -> None:
+    @mill.task
+    async def square(n: int) -> int:
+        return n * n
+
+    async with mill.running():
+        batch = await mill.submit(square, range(20))
+        results = await batch.results()
+    assert results.values == [n * n for n in range(20)]
+    assert results.batch.state is BatchState.COMPLETED
+
+
+async def test_failed_jobs_stand_beside_the_results_with_their_reasons(mill: Mill) -> None:
+    @mill.task
+    async def odd(n: int) -> int:
+        if n % 2 == 0:
+            raise Permanent(f"{n} is even.", code="even")
+        return n
+
+    async with mill.running():
+        results = await (await mill.submit(odd, range(5))).results()
+    assert results.values == [1, 3]
+    assert [(job.position, job.error.code) for job in results.failed if job.error] == [
+        (0, "even"),
+        (2, "even"),
+        (4, "even"),
+    ]
+    assert results.batch.state is BatchState.PARTIAL
+
+
+async def test_a_transient_error_is_tried_again_and_every_attempt_is_kept(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def shaky(job: Job) -> int:
+        if job.attempt < 3:
+            raise Transient(f"Attempt {job.attempt} failed.", code="shaky")
+        return job.attempt
+
+    async with mill.running():
+        job = await mill.enqueue(shaky)
+        assert await job.result() == 3
+    record = await job.get()
+    assert [(a["attempt"], a["code"], a["message"]) for a in record.attempts] == [
+        (1, "shaky", "Attempt 1 failed."),
+        (2, "shaky", "Attempt 2 failed."),
+    ]
+    assert all(a["worker"] and a["started_at"] < a["ended_at"] for a in record.attempts)
+
+
+async def test_the_last_attempt_fails_the_job(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def hopeless() -> None:
+        raise ConnectionError("secret host name")
+
+    async with mill.running():
+        job = await mill.enqueue(hopeless)
+        with pytest.raises(JobFailed) as failure:
+            await job.result()
+    record = await job.get()
+    assert failure.value.error_code == "network"
+    assert record.attempt == 3
+    assert "secret" not in str(failure.value)
+    assert record.error and "secret host name" in record.error.detail
+
+
+async def test_a_permanent_error_is_not_tried_again(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def absent() -> None:
+        raise FileNotFoundError("x")
+
+    async with mill.running():
+        job = await mill.enqueue(absent)
+        with pytest.raises(JobFailed):
+            await job.result()
+    assert (await job.get()).attempt == 1
+
+
+async def test_users_map_their_own_errors(mill: Mill) -> None:
+    class Melted(Exception):
+        pass
+
+    @mill.task(retry=QUICK, rules=[Rule(Melted, code="melted", transient=False)])
+    async def melt() -> None:
+        raise Melted
+
+    async with mill.running():
+        job = await mill.enqueue(melt)
+        with pytest.raises(JobFailed) as failure:
+            await job.result()
+    assert failure.value.error_code == "melted"
+
+
+async def test_a_retry_waits_as_long_as_the_server_asks(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def limited() -> None:
+        raise Transient("Slow down.", code="rate_limited", retry_after=900)
+
+    async with mill.running():
+        batch = await mill.submit(limited, [None])
+        delays = batch.events()
+        async for event in delays:
+            if event.type == "job_retrying":
+                assert event.data["delay"] == 900
+                await batch.cancel()
+        assert (await batch.wait()).state == "cancelled"
+
+
+async def test_stages_follow_one_another_with_attempts_of_their_own(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def first(job: Job, n: int) -> Advance:
+        if job.attempt == 1:
+            raise Transient("once")
+        return Advance(second, f"number {n}")
+
+    @mill.task(retry=QUICK)
+    def second(job: SyncJob, text: str) -> str:
+        assert job.attempt == 1
+        return text.upper()
+
+    async with mill.running():
+        batch = await mill.submit(first, [1, 2])
+        assert (await batch.results()).values == ["NUMBER 1", "NUMBER 2"]
+        stages = [event async for event in batch.events() if event.type == "job_stage"]
+    assert [event.data for event in stages] == [{"from": "first", "task": "second"}] * 2
+
+
+async def test_a_snooze_uses_up_no_attempt_but_has_a_cap(mill: Mill) -> None:
+    @mill.task(max_snoozes=5)
+    async def poll(job: Job, ready_after: int) -> int | Snooze:
+        return job.attempt if job.snoozes >= ready_after else Snooze(0)
+
+    async with mill.running():
+        patient = await mill.enqueue(poll, 5)
+        endless = await mill.enqueue(poll, 6)
+        assert await patient.result() == 1
+        with pytest.raises(JobFailed) as failure:
+            await endless.result()
+    assert failure.value.error_code == "snoozed_too_often"
+
+
+async def test_a_finish_callback_runs_once_even_if_all_jobs_failed(mill: Mill) -> None:
+    told: asyncio.Queue[BatchSummary] = asyncio.Queue()
+
+    @mill.task
+    async def fail(n: int) -> None:
+        raise Permanent("no", code="no")
+
+    @mill.task
+    async def finished(batch: BatchSummary) -> None:
+        told.put_nowait(batch)
+
+    async with mill.running():
+        batch = await mill.submit(fail, range(3), on_finish=finished)
+        summary = await told.get()
+        assert (summary.batch_id, summary.state, summary.failed) == (batch.id, "failed", 3)
+        await mill.enqueue(finished, summary)
+        await told.get()
+    assert told.empty()
+
+
+async def test_a_checkpoint_is_made_once_whatever_happens_after_it(mill: Mill) -> None:
+    bought: list[str] = []
+
+    @mill.task(retry=QUICK)
+    async def buy(job: Job) -> str:
+        async def pay() -> str:
+            bought.append("answer")
+            return "answer"
+
+        answer = await job.once("answer", pay)
+        if job.attempt < 3:
+            raise Transient("crash after paying")
+        return answer
+
+    @mill.task(retry=QUICK)
+    def buy_in_thread(job: SyncJob) -> int:
+        number = job.once("number", lambda: len(bought))
+        if job.attempt < 3:
+            raise Transient("crash after paying")
+        return number
+
+    async with mill.running():
+        assert await (await mill.enqueue(buy)).result() == "answer"
+        assert await (await mill.enqueue(buy_in_thread)).result() == 1
+    assert bought == ["answer"]
+
+
+async def test_a_transaction_commits_writes_and_completion_together(mill: Mill, sql) -> None:
+    sql.execute("create table receipt (n integer)")
+
+    @mill.task
+    async def pay(job: Job, n: int) -> dict[str, int]:  # type: ignore[return]
+        async with job.transaction() as conn:
+            await conn.execute("insert into receipt values (%s)", [n])
+            job.complete({"paid": n})
+
+    @mill.task(retry=QUICK)
+    async def half(job: Job) -> None:
+        async with job.transaction() as conn:
+            await conn.execute("insert into receipt values (-1)")
+            raise Transient("after the write")
+
+    async with mill.running():
+        assert await (await mill.enqueue(pay, 5)).result() == {"paid": 5}
+        with pytest.raises(JobFailed):
+            await (await mill.enqueue(half)).result()
+    assert sql.execute("select n from receipt").fetchall() == [(5,)]
+
+
+async def test_a_result_that_does_not_fit_its_annotation_fails_the_job(mill: Mill) -> None:
+    @mill.task
+    async def lie() -> int:
+        return "no number"  # type: ignore[return-value]
+
+    async with mill.running():
+        job = await mill.enqueue(lie)
+        with pytest.raises(JobFailed) as failure:
+            await job.result()
+    assert failure.value.error_code == "bad_result"
+
+
+async def test_what_postgres_cannot_store_fails_only_its_job(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def poison(n: int) -> str:
+        if n == 0:
+            return "nul \0 byte"
+        if n == 1:
+            raise ValueError("lone \ud800 surrogate and \0 " + "x" * 1_000_000)
+        return "fine"
+
+    async with mill.running():
+        results = await (await mill.submit(poison, range(4))).results()
+    assert results.values == ["fine", "fine"]
+    assert [job.state for job in results.failed] == [JobState.FAILED] * 2
+
+
+async def test_a_payload_that_fits_no_longer_fails_the_job(mill: Mill, sql) -> None:
+    @mill.task
+    async def count(n: int) -> int:
+        return n
+
+    job = await mill.enqueue(count, 1, delay=3600)
+    sql.execute("update batchmill.jobs set payload = '\"text\"', run_at = clock_timestamp()")
+    async with mill.running():
+        with pytest.raises(JobFailed) as failure:
+            await job.result()
+    assert failure.value.error_code == "invalid_input"

@@ -1,0 +1,97 @@
+"""Tasks in child processes: their limits are enforced, and their death costs one job."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from batchmill import JobFailed, JobHandle, Mill, WorkerOptions
+from tests.worker import heavy
+
+TWO = WorkerOptions(processes=2, patience=1)
+
+
+@pytest.fixture
+def mill(mill: Mill) -> Mill:
+    mill.tasks.update(heavy.mill.tasks)
+    return mill
+
+
+async def failure_of(job: JobHandle) -> str:
+    with pytest.raises(JobFailed) as failure:
+        await job.result()
+    return failure.value.error_code
+
+
+async def test_a_process_task_runs_outside_the_worker(mill: Mill) -> None:
+    async with mill.running(TWO):
+        assert await (await mill.enqueue(heavy.process_id)).result() != os.getpid()
+
+
+async def test_a_segfault_costs_only_its_attempt(mill: Mill) -> None:
+    async with mill.running(TWO):
+        crashing = await mill.enqueue(heavy.segfault, 1)
+        healthy = await mill.submit(heavy.segfault, [0] * 10)
+        assert (await healthy.results()).values == ["alive"] * 10
+        assert await failure_of(crashing) == "crashed"
+    record = await crashing.get()
+    assert record.attempt == 2
+    assert record.error and "signal 11" in record.error.message
+
+
+async def test_a_process_that_exits_fails_its_job(mill: Mill) -> None:
+    async with mill.running(TWO):
+        assert await failure_of(await mill.enqueue(heavy.leave, 0)) == "crashed"
+        assert await failure_of(await mill.enqueue(heavy.exit_politely)) == "unexpected"
+
+
+async def test_the_memory_limit_holds(mill: Mill) -> None:
+    async with mill.running(TWO):
+        small, large = (
+            await mill.enqueue(heavy.allocate, 50),
+            await mill.enqueue(heavy.allocate, 900),
+        )
+        assert await small.result() == 50_000_000
+        assert await failure_of(large) == "out_of_memory"
+
+
+async def test_a_timeout_kills_a_process_that_ignores_signals(mill: Mill, tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    async with mill.running(TWO):
+        assert await failure_of(await mill.enqueue(heavy.never_ends, str(mark))) == "timeout"
+    assert not psutil.pid_exists(int(mark.read_text()))
+
+
+async def test_cancelling_kills_the_process(mill: Mill, tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    async with mill.running(TWO):
+        batch = await mill.submit(heavy.waits, [str(mark)])
+        async for event in batch.events():
+            if event.type == "job_started":
+                break
+        await batch.cancel()
+        assert (await batch.wait()).state == "cancelled"
+    assert not mark.exists() or not psutil.pid_exists(int(mark.read_text()))
+
+
+async def test_progress_and_checkpoints_cross_over(mill: Mill, tmp_path: Path) -> None:
+    async with mill.running(TWO):
+        batch = await mill.submit(heavy.talks, [str(tmp_path / "lines")])
+        assert (await batch.results()).values == [1]
+        said = [event.data async for event in batch.events() if event.type == "job_progress"]
+    assert said[-1] == {"stage": "counting", "message": "one", "percent": 10}
+
+
+async def test_every_outcome_crosses_over(mill: Mill) -> None:
+    async with mill.running(TWO):
+        assert (await (await mill.submit(heavy.advances, [3])).results()).values == [6]
+        assert await (await mill.enqueue(heavy.snoozes)).result() == 2
+        assert await failure_of(await mill.enqueue(heavy.refuses)) == "refused"
+
+
+async def test_no_process_outlives_its_worker(mill: Mill) -> None:
+    before = {child.pid for child in psutil.Process().children()}
+    async with mill.running(TWO):
+        await (await mill.submit(heavy.segfault, [0] * 4)).wait()
+    assert {child.pid for child in psutil.Process().children()} <= before
