@@ -1,0 +1,155 @@
+"""Exit codes mean something, and nobody ever sees a stack trace unasked."""
+
+import asyncio
+import inspect
+
+import pytest
+from typer.testing import CliRunner
+
+from batchmill import errors
+from batchmill.cli import command, status
+from batchmill.cli.app import app
+from batchmill.cli.exits import MEANINGS, ExitCode, exit_code_of
+from tests.cli.conftest import SHOP, Cli
+
+MISSING = "00000000-0000-0000-0000-000000000000"
+INSIDE_HANDLERS = {errors.LeaseLost, errors.HandlerError, errors.Transient, errors.Permanent}
+
+
+def test_the_codes_are_these_and_the_help_tells_them() -> None:
+    assert {code.name: code.value for code in ExitCode} == {
+        "DONE": 0,
+        "WORK_FAILED": 1,
+        "BAD_INPUT": 2,
+        "NOT_FOUND": 3,
+        "NOT_USABLE": 4,
+        "CONFLICT": 5,
+        "UNEXPECTED": 70,
+        "INTERRUPTED": 130,
+        "TERMINATED": 143,
+    }
+    text = CliRunner().invoke(app, ["--help"]).stdout
+    for code, meaning in MEANINGS.items():
+        assert f"{code}  {meaning}" in text
+
+
+def test_every_error_that_reaches_a_command_has_a_code() -> None:
+    ours = {
+        kind
+        for kind in vars(errors).values()
+        if inspect.isclass(kind) and issubclass(kind, errors.BatchmillError)
+    }
+    for kind in ours - INSIDE_HANDLERS - {errors.BatchmillError}:
+        assert exit_code_of(kind.__new__(kind)) is not ExitCode.UNEXPECTED, kind
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.UnknownTask("x"), ExitCode.BAD_INPUT),
+        (errors.IdempotencyConflict("x"), ExitCode.CONFLICT),
+        (errors.EmbeddedError("x"), ExitCode.NOT_USABLE),
+        (errors.ConfigurationError("x"), ExitCode.BAD_INPUT),
+        (errors.JobCancelled("x", error_code="x", job_id=1), ExitCode.WORK_FAILED),
+        (RuntimeError("x"), ExitCode.UNEXPECTED),
+    ],
+)
+def test_the_nearest_type_decides(error: Exception, code: ExitCode) -> None:
+    assert exit_code_of(error) is code
+
+
+@pytest.mark.usefixtures("shop_mill")
+@pytest.mark.parametrize(
+    ("code", "args", "sentence"),
+    [
+        (2, "submit nope 1", 'No task "nope" is registered'),
+        (2, "submit pack text", "payload 1: $: Invalid JSON"),
+        (2, "submit pack", "There is nothing to submit"),
+        (2, "submit pack 1 --delay soon", '"soon" is no length of time'),
+        (2, "submit pack 1 --run-at soon", '"soon" is no time'),
+        (2, "submit pack 1 --label x", "A label is name=value"),
+        (2, "submit pack 1 --single --limit 3", "--limit is for a batch only"),
+        (2, "submit pack 1 --dedup-key x", "--dedup-key is for a --single job only"),
+        (2, "submit pack 1 2 --single", "--single takes one payload"),
+        (2, f"submit pack 1 --app {SHOP}", "payload 1: $: Input should be an object"),
+        (2, "limits set nonsense --slots 1", '"nonsense" names no limit'),
+        (2, "limits set task:pack", "Say what to set"),
+        (2, "limits set task:pack --slots -1", "The slots of a limit must be"),
+        (2, "limits set task:pack --rate 0/1", "The starts of a rate must be"),
+        (2, "limits set task:pack --rate fast", '"fast" is no rate'),
+        (2, f"watch {MISSING} --after 3", "--after is for --json"),
+        (2, "cancel nonsense", "neither the number of a job nor the id of a batch"),
+        (2, "worker", "Say where your tasks are"),
+        (2, "worker --app nowhere:mill", "There is no module nowhere"),
+        (2, "worker --app tests.cli.shop", "--app takes module:name"),
+        (2, "worker --app tests.cli.shop:missing", "has nothing called missing"),
+        (2, "worker --app tests.cli.shop:nothing", "has a str, not a Mill, called nothing"),
+        (2, f"worker --app {SHOP} --pool fetch=1", "There is a pool for fetch"),
+        (2, f"worker --app {SHOP} --pool pack=none", "A pool is name=number"),
+        (2, f"worker --app {SHOP} --concurrency 0", "concurrency must be over 0"),
+        (3, "watch nonsense", 'There is no batch "nonsense"'),
+        (3, f"watch {MISSING}", f"There is no batch {MISSING}"),
+        (3, f"cancel {MISSING}", f"There is no batch {MISSING}"),
+        (3, f"retry {MISSING}", f"There is no batch {MISSING}"),
+        (3, "job 1", "There is no job 1"),
+        (3, "retry 1", "There is no job 1"),
+        (3, "schedules pause nope", 'There is no schedule "nope"'),
+    ],
+)
+async def test_an_error_is_one_sentence(cli: Cli, code: int, args: str, sentence: str) -> None:
+    result = await cli(*args.split())
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("args", ["jobs --state nonsense", "job one", "no-such-command"])
+async def test_wrong_usage_is_bad_input(cli: Cli, args: str) -> None:
+    assert (await cli(*args.split())).exit_code == ExitCode.BAD_INPUT
+
+
+async def test_a_database_that_does_not_answer() -> None:
+    result = await Cli("postgresql://nobody@127.0.0.1:1/nothing")("status")
+    assert result.exit_code == ExitCode.NOT_USABLE
+    assert result.stderr.startswith("error: Postgres does not answer")
+
+
+async def test_a_missing_schema_says_what_to_run(empty_dsn: str) -> None:
+    for name in ("status", "demo"):
+        result = await Cli(empty_dsn)(name)
+        assert result.exit_code == ExitCode.NOT_USABLE
+        assert "run `batchmill migrate up`" in result.stderr
+
+
+async def test_a_conflict(cli: Cli) -> None:
+    job = (await cli.lines("submit", "--app", SHOP, "--single", "pack", '{"number": 1}'))[0]
+    result = await cli("retry", job)
+    assert result.exit_code == ExitCode.CONFLICT
+    assert result.stderr == f"error: Job {job} has not failed, so it cannot be retried.\n"
+
+
+async def test_the_unexpected_tells_how_to_see_more(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fall_over(_: object) -> None:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setattr(status.admin, "overview", fall_over)
+    result = await cli("status")
+    assert result.exit_code == ExitCode.UNEXPECTED
+    assert result.stderr == (
+        "error: ZeroDivisionError: by zero (unexpected; run it again with --debug to see where)\n"
+    )
+    assert "Traceback" in (await cli("status", "--debug")).stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(KeyboardInterrupt, ExitCode.INTERRUPTED), (asyncio.CancelledError, ExitCode.TERMINATED)],
+)
+def test_an_interruption_is_not_an_error(error: type[BaseException], code: ExitCode) -> None:
+    with pytest.raises(command.typer.Exit) as exit, command.reported(debug=False):
+        raise error
+    assert exit.value.exit_code == code

@@ -1,0 +1,203 @@
+"""Looking at what is there, and acting on it."""
+
+from datetime import datetime
+from typing import Any
+
+import psycopg
+import pytest
+
+from batchmill import Mill, WorkerOptions
+from batchmill.store import admin
+from batchmill.store.queries import queries
+from tests.cli.conftest import Cli
+from tests.cli.shop import Order
+
+
+async def finished(mill: Mill, *numbers: int, tenant: str = "default") -> Any:
+    async with mill.running():
+        batch = await mill.submit(
+            "pack", [Order(number=number).model_dump() for number in numbers], tenant=tenant
+        )
+        await batch.wait()
+    return batch
+
+
+async def test_batches_can_be_filtered(cli: Cli, shop_mill: Mill) -> None:
+    first = await finished(shop_mill, 1)
+    second = await finished(shop_mill, 2, 13, tenant="acme")
+    everything = await cli.json("batches")
+    assert [batch["id"] for batch in everything] == [str(second.id), str(first.id)]
+    assert everything[0]["waiting"] == 0
+    assert datetime.fromisoformat(everything[0]["created_at"]).tzinfo
+    for words in ("--state partial", "--tenant acme", "--count 1"):
+        assert [batch["id"] for batch in await cli.json("batches", *words.split())] == [
+            str(second.id)
+        ]
+    assert await cli.json("batches", "--task", "send") == []
+    assert str(second.id) in "".join(await cli.lines("batches"))
+    assert await cli.lines("batches", "--task", "send") == ["There are no such batches."]
+
+
+async def test_jobs_can_be_filtered(cli: Cli, shop_mill: Mill) -> None:
+    batch = await finished(shop_mill, 1, 13)
+    waiting = await shop_mill.enqueue("send", {"number": 5}, tenant="acme")
+    everything = await cli.json("jobs")
+    assert [job["state"] for job in everything] == ["ready", "failed", "completed"]
+    assert "payload" not in everything[0]
+    (failed,) = await cli.json("jobs", "--state", "failed")
+    assert (failed["code"], failed["message"]) == ("sold_out", "It is [bold]sold out.")
+    for words in ("--tenant acme", "--state ready", "--task send --state ready"):
+        assert [job["id"] for job in await cli.json("jobs", *words.split())] == [waiting.id]
+    of_batch = await cli.json("jobs", "--batch", batch.id)
+    assert [job["position"] for job in of_batch] == [0, 1]
+    assert len(await cli.json("jobs", "--batch", batch.id, "--state", "completed")) == 1
+    assert "sold_out It is [bold]sold out." in "".join(await cli.lines("jobs"))
+
+
+async def test_one_job_in_full(cli: Cli, shop_mill: Mill) -> None:
+    batch = await finished(shop_mill, 13)
+    (job,) = [job async for job in batch.jobs()]
+    text = "\n".join(await cli.lines("job", job.id))
+    for words in ("sold_out: It is [bold]sold out.", '{"number":13}', "Attempts", "Permanent"):
+        assert words in text
+    data = await cli.json("job", job.id)
+    assert data["payload"] == {"number": 13}
+    assert data["error"]["code"] == "sold_out"
+    assert data["attempts"][0]["attempt"] == 1
+
+
+async def test_a_large_payload_is_cut_unless_asked_for(cli: Cli, mill: Mill) -> None:
+    @mill.task
+    async def read(text: str) -> None: ...
+
+    job = await mill.enqueue(read, "x" * 5_000)
+    assert "(5,002 characters; --full shows all)" in "".join(await cli.lines("job", job.id))
+    assert "x" * 5_000 in "".join(await cli.lines("job", job.id, "--full")).replace(" ", "")
+
+
+async def test_retrying_and_cancelling(cli: Cli, shop_mill: Mill) -> None:
+    batch = await finished(shop_mill, 1, 13)
+    assert await cli.json("retry", batch.id) == {"retried": 1}
+    assert await cli.lines("retry", batch.id) == ["No job of it has failed."]
+    assert await cli.lines("cancel", batch.id) == ["1 job cancelled."]
+    assert await cli.json("cancel", batch.id) == {"cancelled": 0}
+    single = await shop_mill.enqueue("send", {"number": 1})
+    assert await cli.json("cancel", single.id) == {"cancelled": 1}
+    assert await cli.lines("cancel", single.id) == ["It had ended already."]
+
+
+async def test_one_failed_job_is_retried_by_its_number(cli: Cli, shop_mill: Mill) -> None:
+    batch = await finished(shop_mill, 13)
+    (job,) = [job async for job in batch.jobs()]
+    assert await cli.lines("retry", job.id) == ["1 job put back to work."]
+    assert (await batch.get()).waiting == 1
+
+
+async def test_limits(cli: Cli, shop_mill: Mill) -> None:
+    assert await cli.lines("limits") == ["There are no limits."]
+    changed = await cli.json("limits", "set", "task:pack", "--slots", 3, "--rate", "10/1m")
+    assert (changed["slots"], changed["rate"], changed["period"]) == (3, 10, 60)
+    assert [limit["name"] for limit in await cli.json("limits")] == ["task:pack"]
+    assert await cli.json("limits") == await cli.json("limits", "list")
+    assert "10 in 60 s" in "".join(await cli.lines("limits"))
+    await cli.lines("limits", "reset", "task:pack")
+    assert await cli.json("limits") == []
+
+
+async def test_pausing_and_resuming(cli: Cli, shop_mill: Mill) -> None:
+    assert (await cli.json("pause", "tenant:acme"))["paused"] is True
+    assert "paused" in "".join(await cli.lines("limits"))
+    assert await cli.lines("resume", "tenant:acme") == ["tenant:acme goes on."]
+    assert await cli.json("limits") == []
+
+
+async def test_a_limit_for_a_task_that_nobody_knows_is_pointed_out(
+    cli: Cli, shop_mill: Mill
+) -> None:
+    assert (await cli("pause", "task:pakc")).stderr == "No task pakc is registered here so far.\n"
+    assert (await cli("pause", "task:pack/tenant:acme")).stderr == ""
+
+
+async def test_schedules(cli: Cli, shop_mill: Mill) -> None:
+    assert await cli.lines("schedules") == ["There are no schedules."]
+    await shop_mill.schedules.save("nightly", "0 3 * * *", "send", {"number": 1})
+    (schedule,) = await cli.json("schedules")
+    assert (schedule["name"], schedule["cron"], schedule["paused"]) == (
+        "nightly",
+        "0 3 * * *",
+        False,
+    )
+    await cli.lines("schedules", "pause", "nightly")
+    assert "paused" in "".join(await cli.lines("schedules", "list"))
+    await cli.lines("schedules", "resume", "nightly")
+    await cli.lines("schedules", "delete", "nightly")
+    assert await cli.json("schedules") == []
+
+
+async def test_the_status_of_nothing(cli: Cli) -> None:
+    assert await cli.lines("status") == ["No worker has run here yet, so no task is known."]
+
+
+async def test_the_status_tells_what_waits_runs_and_fails(cli: Cli, shop_mill: Mill) -> None:
+    await finished(shop_mill, 1, 13)
+    await shop_mill.limits.pause("tenant:acme")
+    async with shop_mill.running(WorkerOptions(grace=0)):
+        await shop_mill.submit("send", [{"number": 1}] * 3, tenant="acme")
+        await shop_mill.enqueue("hold", {"number": 1})
+        await shop_mill.enqueue("send", {"number": 1}, delay=3_600)
+        while (
+            not (found := await cli.json("status"))["lanes"] or not task(found, "hold")["running"]
+        ):
+            pass
+        people = "\n".join(await cli.lines("status"))
+    assert (task(found, "send")["ready"], task(found, "send")["scheduled"]) == (3, 1)
+    assert task(found, "send")["oldest_ready_seconds"] > 0
+    assert task(found, "send")["workers"] == 1
+    assert found["lanes"][0]["blocked_by"] == "tenant:acme"
+    assert found["lanes"][0]["waiting"] == 3
+    assert found["workers"][0]["state"] == "live"
+    assert [(each["code"], each["jobs"]) for each in found["failures"]] == [("sold_out", 1)]
+    for words in ("tenant:acme (paused)", "sold_out", "live", "Busiest lanes", "Limits in use"):
+        assert words in people
+
+
+async def test_counts_stop_at_a_cap(
+    cli: Cli, shop_mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin, "CAP", 10)
+    monkeypatch.setattr(admin, "LANE_CAP", 5)
+    for _ in range(2):
+        await shop_mill.submit("pack", [{"number": 1}] * 8)
+        await shop_mill.submit("pack", [{"number": 1}] * 8, delay=60)
+    for _ in range(20):
+        await shop_mill.enqueue("send", {"number": 1})
+    found = await cli.json("status")
+    assert (found["cap"], found["lane_cap"]) == (10, 5)
+    assert (task(found, "pack")["ready"], task(found, "pack")["scheduled"]) == (10, 10)
+    assert task(found, "send")["ready"] == 10
+    assert [lane["waiting"] for lane in found["lanes"]] == [5, 5]
+    assert "10+" in "".join(await cli.lines("status"))
+
+
+@pytest.mark.parametrize("name", ["tasks_overview", "busiest_lanes", "list_jobs"])
+async def test_no_count_walks_a_whole_table(
+    mill: Mill, sql: psycopg.Connection[Any], name: str
+) -> None:
+    query = queries()[name]
+    values = {"cap": 10, "minutes": 5, "lanes": 5, "count": 5} | dict.fromkeys(
+        ("state", "task", "tenant")
+    )
+    with sql.transaction():
+        sql.execute(queries()["walk_indexes"].encode())
+        plan = sql.execute(f"explain {query}".encode(), values).fetchall()
+    text = "\n".join(line for (line,) in plan)
+    assert "Seq Scan on jobs" not in text
+    assert "Seq Scan on finished" not in text
+
+
+def running(found: Any, name: str) -> int:
+    return task(found, name)["running"]
+
+
+def task(found: Any, name: str) -> Any:
+    return next(task for task in found["tasks"] if task["name"] == name)
