@@ -1,0 +1,108 @@
+"""The documents as tests see them: blocks of code, commands and links."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# (\w+\.py)\n")
+INLINE = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of code. One that names its file in a first comment, or runs a loop of its own, is
+    a program; any other goes on from where the one before it on the page left off."""
+
+    page: "Page"
+    line: int
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        if named := FILE.match(self.text):
+            return named[1]
+        return "program.py" if re.search(r"^asyncio\.run\(", self.text, re.MULTILINE) else None
+
+    @property
+    def padded(self) -> str:
+        """With as many lines before it as on the page, so that a traceback leads there."""
+        return "\n" * self.line + self.text
+
+
+@dataclass(frozen=True)
+class Page:
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text()
+
+    def blocks(self, *languages: str) -> list[Block]:
+        return [
+            Block(self, self.text.count("\n", 0, found.start(2)), found[1], found[2])
+            for found in FENCE.finditer(self.text)
+            if found[1] in languages
+        ]
+
+    @property
+    def commands(self) -> Iterator[list[str]]:
+        """The arguments of every `batchmill …` line in a block for the shell."""
+        for block in self.blocks("sh"):
+            for line in block.text.replace("\\\n", " ").splitlines():
+                yield from _calls(shlex.split(line, comments=True))
+
+    @property
+    def mentions(self) -> Iterator[list[str]]:
+        """The words after `batchmill` where the running text names a command."""
+        for found in INLINE.finditer(self.prose):
+            if found[1].startswith("batchmill "):
+                yield found[1].split()[1:]
+
+    @property
+    def links(self) -> Iterator[tuple[Path, str]]:
+        """Where links to other documents lead: a file, and a heading in it."""
+        for target in LINK.findall(self.prose):
+            if "://" not in target:
+                path, _, anchor = target.partition("#")
+                yield (self.path.parent / path).resolve() if path else self.path, anchor
+
+    @property
+    def anchors(self) -> set[str]:
+        return {
+            re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            for heading in HEADING.findall(self.prose)
+        }
+
+    @property
+    def prose(self) -> str:
+        return FENCE.sub("", self.text)
+
+
+def _calls(words: list[str]) -> Iterator[list[str]]:
+    """A line may set variables first, and may end in a pipe or a redirection."""
+    while words and re.fullmatch(r"\w+=.*", words[0]):
+        words = words[1:]
+    if words and words[0] == "batchmill":
+        ends = (place for place, word in enumerate(words) if word in {"|", ">", "&", "&&"})
+        yield words[1 : next(ends, len(words))]
+    elif "|" in words:
+        yield from _calls(words[words.index("|") + 1 :])
+
+
+@cache
+def pages() -> list[Page]:
+    top = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+    return [Page(path) for path in [*top, *sorted((ROOT / "docs").rglob("*.md"))]]

@@ -1,0 +1,201 @@
+"""What the documents show is tried: programs are run, the rest of a page from top to bottom."""
+
+import ast
+import asyncio
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import typer.main
+
+from batchmill import Mill
+from batchmill.cli.app import app
+from tests.docs.pages import Block, Page, pages
+
+PATIENCE = 60
+EVERY_PAGE = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+
+
+def is_program(block: Block) -> bool:
+    return block.file is not None
+
+
+def imports(block: Block) -> set[str]:
+    imported = {
+        alias.name if isinstance(node, ast.Import) else node.module or ""
+        for node in ast.walk(ast.parse(block.text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    return {name.partition(".")[0] for name in imported}
+
+
+def can_run(block: Block) -> bool:
+    """False if it imports what this environment does not have, such as Django."""
+    own = {str(other.file).removesuffix(".py") for other in block.page.blocks("python")}
+    return all(importlib.util.find_spec(name) for name in imports(block) - own)
+
+
+@EVERY_PAGE
+def test_every_block_of_python_compiles(page: Page) -> None:
+    for block in page.blocks("python"):
+        compile(block.padded, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+PROGRAMS = [page for page in pages() if any(map(is_program, page.blocks("python")))]
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=lambda page: page.name)
+def test_programs_run(page: Page, dsn: str, tmp_path: Path) -> None:
+    """In the order of the page, with the workers that it starts; its tests at the end.
+
+    Files of a page see each other, and what others import is run by them.
+    """
+    for block in filter(is_program, page.blocks("python")):
+        (tmp_path / str(block.file)).write_text(block.text)
+    imported = set().union(*map(imports, page.blocks("python")))
+    here = Directory(tmp_path, os.environ | {"DATABASE_URL": dsn} | SUBPROCESS)
+    tests: list[str] = []
+    with ExitStack() as stack:
+        for block in page.blocks("python", "sh"):
+            if block.language == "sh":
+                for words in worker_commands(block):
+                    stack.enter_context(here.running(words))
+            elif not block.file or not can_run(block) or block.file[:-3] in imported:
+                continue
+            elif block.file.startswith("test_"):
+                tests.append(block.file)
+            else:
+                here.run(block.file)
+        if tests:
+            here.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+
+
+SUBPROCESS = {"PYTHONPATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
+@dataclass(frozen=True)
+class Directory:
+    """Where the files of a page are, and what they find in the environment."""
+
+    path: Path
+    environment: dict[str, str]
+
+    @contextmanager
+    def running(self, words: list[str]) -> Iterator[None]:
+        command = [sys.executable, "-m", "batchmill", *words]
+        with subprocess.Popen(command, cwd=self.path, env=self.environment) as worker:
+            try:
+                yield
+            finally:
+                worker.terminate()
+                assert worker.wait(PATIENCE) == 0
+
+    def run(self, *words: str) -> None:
+        ran = subprocess.run(
+            [sys.executable, *words],
+            cwd=self.path,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        said = ran.stdout + ran.stderr
+        assert ran.returncode == 0, said
+        assert "Traceback" not in said and "destroyed" not in said, said
+
+
+def worker_commands(block: Block) -> Iterator[list[str]]:
+    """The workers that a block starts for a module that stands on the page."""
+    files = {other.file for other in block.page.blocks("python")}
+    for line in block.text.splitlines():
+        found = re.match(r"batchmill (worker --app (\w+):mill)$", line)
+        if found and f"{found[2]}.py" in files:
+            yield found[1].split()
+
+
+def has_a_story(page: Page) -> bool:
+    return any(not is_program(block) for block in page.blocks("python", "sql"))
+
+
+STORIES = list(filter(has_a_story, pages()))
+
+
+@pytest.mark.parametrize("page", STORIES, ids=lambda page: page.name)
+async def test_the_rest_of_a_page_runs_from_top_to_bottom(
+    page: Page, dsn: str, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", dsn)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "page"}
+    try:
+        for block in page.blocks("python", "sql"):
+            if block.language == "sql":
+                # Undone again: roles and the like would outlive the database.
+                with sql.transaction(force_rollback=True):
+                    sql.execute(block.text.encode())
+            elif not is_program(block) and can_run(block):
+                await run_here(block, names)
+    finally:
+        for mill in [value for value in names.values() if isinstance(value, Mill)]:
+            await asyncio.to_thread(mill.sync.close)
+            await mill.close()
+
+
+async def run_here(block: Block, names: dict[str, Any]) -> None:
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code = compile(block.padded, block.page.name, "exec", flags, dont_inherit=True)
+    ran = eval(code, names)
+    if inspect.isawaitable(ran):
+        await asyncio.wait_for(ran, PATIENCE)
+
+
+@EVERY_PAGE
+def test_every_link_leads_somewhere(page: Page) -> None:
+    for path, anchor in page.links:
+        assert path.exists(), f"{page.name} links to {path}"
+        if anchor:
+            assert anchor in Page(path).anchors, f"{page.name} links to #{anchor} of {path.name}"
+
+
+@EVERY_PAGE
+def test_every_command_exists(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in page.commands:
+        for word in words:
+            if word.endswith(".jsonl"):
+                Path(word).touch()
+        parse(words)
+    for words in page.mentions:
+        find(words)
+
+
+def parse(words: list[str]) -> None:
+    """Parses a command line as the program would; what does not fit raises."""
+    command: Any = typer.main.get_command(app)
+    context = command.make_context("batchmill", list(words))
+    while rest := [*context._protected_args, *context.args]:
+        name, command, rest = command.resolve_command(context, rest)
+        context = command.make_context(name, rest, parent=context)
+        if not hasattr(command, "commands"):
+            return
+
+
+def find(words: list[str]) -> None:
+    """Every word up to the first argument or option names a command."""
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        if not hasattr(command, "commands"):
+            return
+        assert word in command.commands or word.startswith("-"), f"batchmill {' '.join(words)}"
+        command = command.commands.get(word, command)
