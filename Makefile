@@ -1,5 +1,5 @@
 PYTHON ?= python3
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n 2
 
 BIN := .venv/bin
 INSTALLED := .venv/installed
