@@ -315,8 +315,7 @@ async def test_a_chatty_handler_cannot_flood_the_log_and_its_last_word_is_kept(
     async def chatty(job: Job, n: int) -> None:
         for number in range(10_000):
             await job.progress("counting", f"{number}")
-            if number % 100 == 0:
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
         if ending == "failed":
             raise Permanent("no")
 
@@ -344,7 +343,7 @@ def assert_last_word_kept(log: list[Event], ending: str) -> None:
         assert own[-1].type == f"job_{ending}"
         assert own[-2].type == "job_progress"
         assert own[-2].data["message"] == "9999"
-        assert len(own) < 100
+        assert len(own) < 50
     assert [event.number for event in log] == list(range(1, len(log) + 1))
 
 
