@@ -67,8 +67,10 @@ def test_the_names_that_limits_have(name: str):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "systems", "task:", "task:no spaces", "tenant:", "task:t/batch:0b9f", "task:t/x:y", "x:y"]
-    + ["tenant:\0", "key:\ud800", "task:t/", "system:*"],
+    [
+        *("", "systems", "task:", "task:no spaces", "tenant:", "task:t/batch:0b9f", "task:t/x:y"),
+        *("x:y", "tenant:\0", "key:\ud800", "task:t/", "system:*"),
+    ],
 )
 def test_any_other_name_is_refused_with_those_that_there_are(name: str):
     with pytest.raises(InvalidLimit, match="names no limit: use system, task:NAME, tenant:NAME"):
