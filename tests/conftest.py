@@ -24,9 +24,6 @@ settings.load_profile("real")
 SERVERS: dict[str, Callable[[], Server | None]] = {"pg18": packaged_server, "pg15": debian_server}
 numbers = itertools.count(1)
 
-# Written against what is still being mended; each comes back with its fix.
-collect_ignore = ["library", "docs", "store/test_machine.py", "store/test_concurrency.py"]
-
 
 @pytest.fixture(scope="session", params=SERVERS)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:

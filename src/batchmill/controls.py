@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from batchmill.domain.cron import Cron, Missed
 from batchmill.domain.limits import LimitRecord, Rate, check_count, check_name
 from batchmill.errors import NotFound
+from batchmill.submission import written_options
 
 if TYPE_CHECKING:
     from batchmill.domain.task import Task
@@ -107,13 +108,15 @@ class ScheduleControls:
         """Runs a task whenever the cron expression says, or changes the schedule of that name."""
         when = Cron(cron, timezone)
         found = self._mill.find_task(task)
+        written_options({"schedule": name, "tenant": tenant, "priority": priority})
         await self._mill.register_tasks()
         now = await self._mill.database.value("clock")
         await self._mill.database.rows(
             "save_schedule",
             name=name,
             task=found.name,
-            payload=found.dump(payload),
+            payload=(text := found.dump(payload)),
+            key=found.key_of(text),
             tenant=tenant,
             priority=priority,
             cron=cron,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
@@ -111,7 +111,6 @@ class Mill:
         submission = Submission(self.find_task(task), options)
         await self.register_tasks()
         if connection is not None:
-            foreign.require_transaction(connection)
             return await self._send(submission, items, connection)
         async with self.database.connection() as conn, conn.transaction():
             return await self._send(submission, items, conn)
@@ -226,6 +225,16 @@ class Mill:
         )
 
     async def _send(self, submission: Submission, items: Any, connection: Any) -> Batch:
+        try:
+            await self._send_all(submission, items, connection)
+        except Exception:
+            if submission.is_split:
+                with suppress(Exception):
+                    await foreign.run_on(connection, "undo_submit")
+            raise
+        return self.submitted(submission)
+
+    async def _send_all(self, submission: Submission, items: Any, connection: Any) -> None:
         if isinstance(items, AsyncIterable):
             async for item in items:
                 submission.add(item)
@@ -236,9 +245,10 @@ class Mill:
             calls = submission.calls(items)
         for call in calls:
             await self._call(submission, call, connection)
-        return self.submitted(submission)
 
     async def _call(self, submission: Submission, call: Any, connection: Any) -> None:
+        if submission.is_split and submission.batch_id is None:
+            await foreign.run_on(connection, "begin_submit")
         submission.learn(await foreign.value_on(connection, "submit", call))
 
     def submitted(self, submission: Submission) -> Batch:

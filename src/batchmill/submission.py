@@ -17,6 +17,7 @@ CALL_JOBS = 2_000
 CALL_BYTES = 4_000_000
 PRIORITIES = range(-32_768, 32_768)
 LONGEST = 86_400 * 3_660
+LAST_YEAR = 9_000
 
 Seconds = float | timedelta
 
@@ -83,6 +84,7 @@ class Submission:
         self._texts: list[str] = []
         self._size = 0
         self._count = 0
+        self.is_split = False
         self.batch_id: str | None = None
 
     @property
@@ -108,6 +110,7 @@ class Submission:
     def take(self, *, more: bool) -> dict[str, Any]:
         if self._count == 0:
             raise InvalidInput("There is nothing to submit: a batch has at least one job.")
+        self.is_split |= more
         options = self._options | {"checked": True, "more": more}
         if self.batch_id:
             options["batch_id"] = self.batch_id
@@ -145,10 +148,10 @@ class Submission:
             payload = self._task.dump(item.payload)
         except InvalidPayload as error:
             raise InvalidPayload(f"item {self._count}: {error.path}", error.reason) from None
-        own = {n: v for n in ITEM_OPTIONS if (v := getattr(item, n)) is not None}
+        own = written_options({n: getattr(item, n) for n in ITEM_OPTIONS})
         if self._task.key:
             own["key"] = self._task.key_of(payload)
-        rest = f",{to_json(written_options(own)).decode()[1:-1]}" if own else ""
+        rest = f",{to_json(own).decode()[1:-1]}" if own else ""
         return f'{{"payload":{payload}{rest}}}'
 
 
@@ -157,7 +160,7 @@ ITEM_OPTIONS = ("priority", "delay", "run_at", "dedup_key", "cache_key")
 
 def written_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as the SQL functions want them; what does not fit is refused."""
-    if "delay" in options and "run_at" in options:
+    if options.get("delay") is not None and options.get("run_at") is not None:
         raise InvalidInput("Give either a delay or a time to run at, not both.")
     return {name: _written(name, value) for name, value in options.items() if value is not None}
 
@@ -179,7 +182,7 @@ def _written(name: str, value: Any) -> Any:
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"Labels are names with values, not {value!r}.")
             return {_text_of("A label", k): _text_of("A label", v) for k, v in value.items()}
-        case "tenant" | "idempotency_key" | "dedup_key" | "cache_key" | "key":
+        case "tenant" | "idempotency_key" | "dedup_key" | "cache_key" | "key" | "schedule":
             return _text_of(name, value)
         case _:
             raise InvalidInput(f'There is no option "{name}".')
@@ -197,11 +200,13 @@ def _moment(value: datetime) -> str:
         raise InvalidInput(f"run_at must be a datetime, not {value!r}.")
     if value.tzinfo is None:
         raise InvalidInput(f"run_at needs a time zone: {value.isoformat()} has none.")
+    if value.year > LAST_YEAR:
+        raise InvalidInput(f"run_at is too far away: {value.isoformat()}.")
     return value.isoformat()
 
 
 def _priority(value: int) -> int:
-    if value not in PRIORITIES:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
         raise InvalidInput(f"A priority goes from -32768 to 32767, not {value!r}.")
     return value
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from batchmill.domain.task import Task
@@ -39,11 +40,18 @@ class SyncMill:
         """Like `Mill.submit`; `connection` is one of psycopg, SQLAlchemy or Django."""
         if connection is None:
             return self.run(self._mill.submit(task, items, **options))
-        foreign.require_transaction(connection)
         self.run(self._mill.register_tasks())
         submission = Submission(self._mill.find_task(task), options)
-        for call in submission.calls(items):
-            submission.learn(foreign.value_on_sync(connection, "submit", call))
+        try:
+            for call in submission.calls(items):
+                if submission.is_split and submission.batch_id is None:
+                    foreign.run_on_sync(connection, "begin_submit")
+                submission.learn(foreign.value_on_sync(connection, "submit", call))
+        except Exception:
+            if submission.is_split:
+                with suppress(Exception):
+                    foreign.run_on_sync(connection, "undo_submit")
+            raise
         return self._mill.submitted(submission)
 
     def enqueue(
@@ -82,15 +90,18 @@ class SyncMill:
             if self._loop is not None:
                 asyncio.run_coroutine_threadsafe(self._mill.close(), self._loop).result()
                 self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
                 self._loop = None
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
+                self._thread = threading.Thread(
                     target=self._loop.run_forever, name="batchmill-sync", daemon=True
-                ).start()
+                )
+                self._thread.start()
             return self._loop
 
 

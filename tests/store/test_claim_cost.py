@@ -4,6 +4,9 @@ Statistics are taken while the tables are nearly empty, as after a quiet night, 
 made its plans by then: whatever depends on the planner's knowing better shows here.
 """
 
+from typing import Any
+
+import psycopg
 import pytest
 
 from batchmill.domain.limits import Limits
@@ -45,6 +48,11 @@ MORE_BATCHES = """
         created_at, expires_on)
     select m.id, 0, t.id, m.task, m.tenant, 'ready', m.created_at, '1', m.created_at, m.expires_on
     from tracks t join more m on m.id = t.batch_id"""
+
+
+@pytest.fixture
+def engine(sql: psycopg.Connection[Any]) -> Engine:
+    return Engine(sql)
 
 
 @pytest.fixture

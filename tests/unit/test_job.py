@@ -39,6 +39,6 @@ def test_every_state_can_be_reached_from_the_start():
     assert reached == set(JobState)
 
 
-@pytest.mark.parametrize("state", set(JobState))
+@pytest.mark.parametrize("state", list(JobState))
 def test_an_event_tells_of_every_state(state: JobState):
     assert state in STATE_AFTER.values()

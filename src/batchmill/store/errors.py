@@ -33,6 +33,8 @@ UNSTORABLE = {"22", "54"}
 NO_SCHEMA = {"3F000", "42P01", "42883", "42704"}
 TRY_AGAIN = {"40001", "40P01"}
 READ_ONLY = "25006"
+LOCK_TIMEOUT = "55P03"
+NO_TRANSACTION = "25P01"
 
 # What a connection says when the server is gone, going, not ready yet, or a standby now.
 GONE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError)
@@ -53,6 +55,14 @@ def translated() -> Iterator[None]:
         if (ours := translate(error)) is error:
             raise
         raise ours from error
+    except BatchmillError:
+        raise
+    except Exception as error:
+        # SQLAlchemy and Django wrap what the driver raised.
+        cause = getattr(error, "orig", None) or error.__cause__
+        if isinstance(cause, psycopg.Error) and (ours := translate(cause)) is not cause:
+            raise ours from error
+        raise
 
 
 def translate(error: Exception) -> Exception:
@@ -67,9 +77,13 @@ def translate(error: Exception) -> Exception:
         )
     if state is not None and state[:2] in UNSTORABLE:
         return InvalidInput(f"Postgres cannot store this text: {message}.")
+    if state == NO_TRANSACTION:
+        return InvalidInput(
+            "So many jobs are submitted in several steps: begin a transaction on the connection."
+        )
     if state == READ_ONLY:
         return DatabaseUnavailable("Postgres is read-only: it is a standby, or failing over.")
-    if state in TRY_AGAIN:
+    if state in TRY_AGAIN or state == LOCK_TIMEOUT:
         return error
     if isinstance(error, GONE):
         return DatabaseUnavailable(f"Postgres does not answer: {_first_line(error)}")

@@ -6,22 +6,13 @@ import re
 from typing import Any
 
 import psycopg
+from psycopg.rows import tuple_row
 
 from batchmill.errors import InvalidInput
 from batchmill.store.errors import translated
 from batchmill.store.queries import queries
 
-IDLE = psycopg.pq.TransactionStatus.IDLE
 PARAMETER = re.compile(r"%\((\w+)\)s")
-
-
-def require_transaction(connection: Any) -> None:
-    """For what takes several statements, which have to stand or fall together."""
-    is_psycopg = isinstance(connection, psycopg.AsyncConnection | psycopg.Connection)
-    if is_psycopg and connection.autocommit and connection.info.transaction_status == IDLE:
-        raise InvalidInput(
-            "This connection has no transaction open: use `connection.transaction()`."
-        )
 
 
 async def value_on(connection: Any, name: str, params: dict[str, Any]) -> Any:
@@ -39,10 +30,25 @@ def value_on_sync(connection: Any, name: str, params: dict[str, Any]) -> Any:
         return _value(_execute(connection, name, params).fetchone())
 
 
+async def run_on(connection: Any, name: str) -> None:
+    with translated():
+        done = _execute(connection, name, {})
+        if inspect.isawaitable(done):
+            await done
+
+
+def run_on_sync(connection: Any, name: str) -> None:
+    with translated():
+        _execute(connection, name, {})
+
+
 def _execute(connection: Any, name: str, params: dict[str, Any]) -> Any:
     query = queries()[name]
-    if isinstance(connection, psycopg.AsyncConnection | psycopg.Connection):
-        return connection.execute(query.encode(), params)
+    if isinstance(connection, psycopg.AsyncConnection):
+        cursor = psycopg.AsyncCursor(connection, row_factory=tuple_row)
+        return cursor.execute(query.encode(), params)
+    if isinstance(connection, psycopg.Connection):
+        return psycopg.Cursor(connection, row_factory=tuple_row).execute(query.encode(), params)
     if type(connection).__module__.startswith("sqlalchemy."):
         return connection.execute(_sqlalchemy_text(query), params)
     if hasattr(connection, "cursor"):
@@ -62,5 +68,4 @@ def _sqlalchemy_text(query: str) -> Any:
 
 
 def _value(row: Any) -> Any:
-    value = next(iter(row.values())) if isinstance(row, dict) else row[0]
-    return json.loads(value) if isinstance(value, str) else value
+    return json.loads(row[0]) if isinstance(row[0], str) else row[0]

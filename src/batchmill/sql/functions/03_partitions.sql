@@ -1,5 +1,4 @@
--- Makes the partition of a day, taking over what waited for it in the default one, which is held
--- meanwhile. Attaching needs a weaker lock on the parent than `create table … partition of`.
+-- Makes the partition of a day, taking over what waited for it in the default one.
 create function make_partition(parent text, day date) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -8,7 +7,9 @@ begin
     if to_regclass('batchmill.' || child) is not null then
         return false;
     end if;
-    execute format('lock table %I in access exclusive mode', parent || '_default');
+    -- The parent too: a statement planned without the new partition would look for its rows, and
+    -- write them, where they were before.
+    execute format('lock table only %I, %I in access exclusive mode', parent, parent || '_default');
     if to_regclass('batchmill.' || child) is not null then
         return false;
     end if;
@@ -34,7 +35,7 @@ declare
 begin
     return (
         select count(*) filter (where make_partition(parent, today + ahead))
-        from unnest(array['finished', 'events']) as parent cross join generate_series(0, 35) as ahead);
+        from unnest(array['events', 'finished']) as parent cross join generate_series(0, 35) as ahead);
 end $$;
 
 -- Drops every partition whose day has passed; what passed in the default partition goes by row.
@@ -51,8 +52,9 @@ begin
         join pg_namespace n on n.oid = p.relnamespace
         where n.nspname = 'batchmill' and p.relname in ('finished', 'events')
           and c.relname ~ '_\d{8}$' and to_date(right(c.relname, 8), 'YYYYMMDD') < today
+        order by c.relname
     loop
-        execute format('drop table %I', child.relname);
+        execute format('drop table if exists %I', child.relname);
         dropped := dropped + 1;
     end loop;
     delete from finished_default where expires_on < today;

@@ -1,6 +1,6 @@
 -- Errors of class BM are batchmill's own; store/errors.py turns them into typed exceptions.
 create function known_task(task_name text) returns tasks
-language plpgsql as $$
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     known tasks;
 begin
@@ -16,10 +16,14 @@ end $$;
 create function check_job(known tasks, job json) returns void
 language plpgsql as $$
 declare
-    payload json := job -> 'payload';
-    has_key boolean := coalesce(job ->> 'key', '') <> '';
+    payload json := case when json_typeof(job) = 'object' then job -> 'payload' end;
+    has_key boolean := json_typeof(job) = 'object' and coalesce(job ->> 'key', '') <> '';
     at_most integer := known.payload_limit;
 begin
+    if json_typeof(job) <> 'object' then
+        raise exception 'An item is {"payload": …} with options, not %.', left(job::text, 100)
+            using errcode = 'BM002';
+    end if;
     if has_key and not known.keyed then
         raise exception 'The task "%" declares no key, so its jobs cannot have one.', known.name
             using errcode = 'BM002';
@@ -37,6 +41,9 @@ end $$;
 create function check_jobs(known tasks, jobs json) returns void
 language plpgsql as $$
 begin
+    if json_typeof(jobs) is distinct from 'array' or json_array_length(jobs) = 0 then
+        raise exception 'A batch is a JSON array of at least one item.' using errcode = 'BM002';
+    end if;
     perform check_job(known, job) from json_array_elements(jobs) as job;
 exception when untranslatable_character then
     raise exception 'The payload holds a NUL character, which Postgres cannot store.' using errcode = 'BM002';
@@ -170,6 +177,10 @@ declare
     hits bigint[] := '{}';
     added integer;
 begin
+    if not options ? 'checked' then
+        perform check_options(options);
+        perform check_jobs(known, items);
+    end if;
     if options ? 'batch_id' then
         select * into batch from batches
         where id = (options ->> 'batch_id')::uuid and opened_by = pg_current_xact_id();
@@ -192,16 +203,12 @@ begin
         insert into batches (id, tenant, task, labels, on_finish, slots, opened_by, created_at,
             expires_at, expires_on)
         values (gen_random_uuid(), of_tenant, submit.task, coalesce(options -> 'labels', '{}'),
-            options ->> 'on_finish', (options ->> 'limit')::integer, pg_current_xact_id(), moment,
+            options ->> 'on_finish', (options ->> 'limit')::integer,
+            case when more then pg_current_xact_id() end, moment,
             expiry, day_of(expiry))
         returning * into batch;
         perform make_batch_limit(batch);
     end if;
-    if not options ? 'checked' then
-        perform check_options(options);
-        perform check_jobs(known, items);
-    end if;
-
     if strpos(items::text, '"cache_key"') > 0 then
         hits := add_cached(batch, items, moment);
     end if;
@@ -230,6 +237,21 @@ begin
     return json_build_object('batch_id', batch.id, 'total', batch.total, 'cached', batch.completed,
         'duplicates', batch.duplicates);
 end $$;
+
+-- A batch in several calls is whole or not at all, also where every call commits by itself.
+create function refuse_open_batch() returns trigger
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    if exists (select from batches where id = new.id and opened_by is not null) then
+        raise exception 'Batch % has to be submitted in one transaction, up to a call without "more".', new.id
+            using errcode = 'BM002';
+    end if;
+    return null;
+end $$;
+
+create constraint trigger batch_is_whole after insert on batches
+deferrable initially deferred for each row when (new.opened_by is not null)
+execute function refuse_open_batch();
 
 -- Adds the items that have to run, all but those at the places in `hits`, each to its lane. Returns
 -- how many there are.

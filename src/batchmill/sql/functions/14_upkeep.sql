@@ -51,7 +51,7 @@ begin
         return false;
     end if;
     perform enqueue(fired.task, fired.payload, jsonb_build_object(
-        'tenant', fired.tenant, 'priority', fired.priority,
+        'tenant', fired.tenant, 'priority', fired.priority, 'key', fired.key,
         'labels', jsonb_build_object('schedule', fired.name, 'due', due)))
     from unnest(times) as due;
     return true;

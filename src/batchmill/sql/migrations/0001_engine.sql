@@ -232,6 +232,7 @@ create table schedules (
     name text primary key,
     task text not null,
     payload json not null,
+    key text not null default '',
     tenant text not null,
     priority integer not null default 0,
     cron text not null,

@@ -1,6 +1,12 @@
 -- name: submit
 select batchmill.submit(%(task)s, cast(%(items)s as json), cast(%(options)s as jsonb))
 
+-- name: begin_submit
+savepoint batchmill_submit
+
+-- name: undo_submit
+rollback to savepoint batchmill_submit
+
 -- name: enqueue
 select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb))
 

@@ -1,8 +1,9 @@
 -- name: save_schedule
-insert into batchmill.schedules (name, task, payload, tenant, priority, cron, timezone, missed, next_at)
-values (%(name)s, %(task)s, %(payload)s::json, %(tenant)s, %(priority)s, %(cron)s, %(timezone)s,
-    %(missed)s, %(next_at)s)
-on conflict (name) do update set task = excluded.task, payload = excluded.payload,
+insert into batchmill.schedules (name, task, payload, key, tenant, priority, cron, timezone, missed, next_at)
+select %(name)s, t.name, %(payload)s::json, %(key)s, %(tenant)s, %(priority)s, %(cron)s, %(timezone)s,
+    %(missed)s, %(next_at)s
+from batchmill.known_task(%(task)s) t
+on conflict (name) do update set task = excluded.task, payload = excluded.payload, key = excluded.key,
     tenant = excluded.tenant, priority = excluded.priority, missed = excluded.missed,
     next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone)
         then schedules.next_at else excluded.next_at end,
