@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
@@ -25,7 +25,7 @@ from batchmill.registry import Registry
 from batchmill.store import foreign, migrate
 from batchmill.store.database import Database
 from batchmill.store.listen import Listener
-from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call
+from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send
 from batchmill.sync import SyncMill
 from batchmill.worker.worker import Worker, WorkerOptions
 
@@ -111,9 +111,11 @@ class Mill:
         submission = Submission(self.find_task(task), options)
         await self.register_tasks()
         if connection is not None:
-            return await self._send(submission, items, connection)
-        async with self.database.connection() as conn, conn.transaction():
-            return await self._send(submission, items, conn)
+            await send(submission, items, connection)
+        else:
+            async with self.database.connection() as conn, conn.transaction():
+                await send(submission, items, conn)
+        return self.submitted(submission)
 
     async def enqueue(
         self,
@@ -223,33 +225,6 @@ class Mill:
             duplicate=answer.get("duplicate", False) or answer.get("existing", False),
             cached=answer.get("cached", False),
         )
-
-    async def _send(self, submission: Submission, items: Any, connection: Any) -> Batch:
-        try:
-            await self._send_all(submission, items, connection)
-        except Exception:
-            if submission.is_split:
-                with suppress(Exception):
-                    await foreign.run_on(connection, "undo_submit")
-            raise
-        return self.submitted(submission)
-
-    async def _send_all(self, submission: Submission, items: Any, connection: Any) -> None:
-        if isinstance(items, AsyncIterable):
-            async for item in items:
-                submission.add(item)
-                if submission.is_full:
-                    await self._call(submission, submission.take(more=True), connection)
-            calls = submission.last_call()
-        else:
-            calls = submission.calls(items)
-        for call in calls:
-            await self._call(submission, call, connection)
-
-    async def _call(self, submission: Submission, call: Any, connection: Any) -> None:
-        if submission.is_split and submission.batch_id is None:
-            await foreign.run_on(connection, "begin_submit")
-        submission.learn(await foreign.value_on(connection, "submit", call))
 
     def submitted(self, submission: Submission) -> Batch:
         return Batch(self, UUID(submission.batch_id), is_existing=submission.is_repeated)

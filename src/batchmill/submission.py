@@ -1,7 +1,8 @@
 """What a submit sends: payloads checked and written down, in calls of bounded size."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
@@ -11,6 +12,7 @@ from pydantic_core import to_json
 from batchmill.domain.limits import check_count
 from batchmill.domain.task import Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidPayload
+from batchmill.store import foreign
 
 MOST_JOBS = 1_000_000
 CALL_JOBS = 2_000
@@ -73,6 +75,22 @@ def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dic
     return {"task": task.name, "payload": text, "options": to_json(written).decode()}
 
 
+async def send(
+    submission: "Submission", items: Iterable[Any] | AsyncIterable[Any], connection: Any
+) -> None:
+    """Makes all calls of a submission in the transaction that is open on the connection.
+
+    If there are several, those made before a refusal are undone: the caller may well go on.
+    """
+    async with aclosing(submission.calls(items)) as calls:
+        first = await anext(calls)
+        undoing = foreign.savepoint(connection) if submission.is_split else nullcontext()
+        async with undoing:
+            submission.learn(await foreign.value_on(connection, "submit", first))
+            async for call in calls:
+                submission.learn(await foreign.value_on(connection, "submit", call))
+
+
 class Submission:
     """A batch under way: `add` items, `take` a call when it is full, `learn` from its answer."""
 
@@ -120,15 +138,14 @@ class Submission:
         self._texts, self._size = [], 0
         return {"task": self._task.name, "items": items, "options": to_json(options).decode()}
 
-    def calls(self, items: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    async def calls(
+        self, items: Iterable[Any] | AsyncIterable[Any]
+    ) -> AsyncGenerator[dict[str, Any]]:
         """Every call there is to make; each has to be learned from before the next is asked for."""
-        for item in items:
+        async for item in _each(items):
             self.add(item)
             if self.is_full:
                 yield self.take(more=True)
-        yield from self.last_call()
-
-    def last_call(self) -> Iterator[dict[str, Any]]:
         if self.is_repeated:
             self._compare()
         else:
@@ -153,6 +170,15 @@ class Submission:
             own["key"] = self._task.key_of(payload)
         rest = f",{to_json(own).decode()[1:-1]}" if own else ""
         return f'{{"payload":{payload}{rest}}}'
+
+
+async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
 
 
 ITEM_OPTIONS = ("priority", "delay", "run_at", "dedup_key", "cache_key")

@@ -3,13 +3,12 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from batchmill.domain.task import Task
 from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
-from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call
+from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send
 
 if TYPE_CHECKING:
     from batchmill.mill import Mill
@@ -42,16 +41,7 @@ class SyncMill:
             return self.run(self._mill.submit(task, items, **options))
         self.run(self._mill.register_tasks())
         submission = Submission(self._mill.find_task(task), options)
-        try:
-            for call in submission.calls(items):
-                if submission.is_split and submission.batch_id is None:
-                    foreign.run_on_sync(connection, "begin_submit")
-                submission.learn(foreign.value_on_sync(connection, "submit", call))
-        except Exception:
-            if submission.is_split:
-                with suppress(Exception):
-                    foreign.run_on_sync(connection, "undo_submit")
-            raise
+        foreign.at_once(connection, send(submission, items, connection))
         return self._mill.submitted(submission)
 
     def enqueue(
@@ -67,7 +57,8 @@ class SyncMill:
             return self.run(self._mill.enqueue(task, payload, **options))
         self.run(self._mill.register_tasks())
         call = enqueue_call(self._mill.find_task(task), payload, options)
-        return self._mill.enqueued(foreign.value_on_sync(connection, "enqueue", call))
+        answer = foreign.at_once(connection, foreign.value_on(connection, "enqueue", call))
+        return self._mill.enqueued(answer)
 
     def batch(self, id: Any) -> Batch:
         return self._mill.batch(id)

@@ -46,9 +46,9 @@ class DjangoLike:
     def rollback(self) -> None:
         self._conn.rollback()
 
-    def execute_note(self) -> None:
+    def execute(self, query: Any) -> None:
         with self.cursor() as cursor:
-            cursor.execute("insert into note values (1)")
+            cursor.execute(query)
 
 
 @contextmanager
@@ -147,11 +147,13 @@ class Caller:
         return await asyncio.to_thread(call, *args, connection=self.conn, **options)
 
     async def write_note(self) -> None:
-        insert: Any = "insert into note values (1)"
+        await self.execute("insert into note values (1)")
+
+    async def execute(self, query: Any) -> None:
         if isinstance(self.conn, DjangoLike):
-            return self.conn.execute_note()
+            return self.conn.execute(query)
         is_psycopg = isinstance(self.conn, psycopg.Connection | psycopg.AsyncConnection)
-        return await self._do("execute", insert if is_psycopg else text(insert))
+        return await self._do("execute", query if is_psycopg else text(query))
 
     async def commit(self) -> None:
         await self._do("commit")
@@ -285,9 +287,81 @@ async def test_without_a_transaction_a_batch_of_several_calls_is_whole_or_refuse
     assert sizes <= {SEVERAL_CALLS}
 
 
+@KINDS
+async def test_a_batch_of_several_calls_leaves_no_savepoint_behind(
+    mill: Mill, dsn: str, kind: Any
+) -> None:
+    echo = echo_on(mill)
+    async with calling(mill, dsn, kind) as caller:
+        await caller.submit(echo, range(SEVERAL_CALLS))
+        with pytest.raises(Exception, match='savepoint "batchmill_submit" does not exist'):
+            await caller.execute("release savepoint batchmill_submit")
+        await caller.rollback()
+        await caller.execute("select")
+        with pytest.raises(InvalidPayload):
+            await caller.submit(echo, [*range(SEVERAL_CALLS), float("nan")])
+        with pytest.raises(Exception, match='savepoint "batchmill_submit" does not exist'):
+            await caller.execute("release savepoint batchmill_submit")
+
+
+async def test_a_cancelled_submit_leaves_nothing_in_a_transaction_that_goes_on(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    echo = echo_on(mill)
+    waiting = asyncio.Event()
+
+    async def endless() -> AsyncIterator[int]:
+        for n in range(SEVERAL_CALLS):
+            yield n
+        waiting.set()
+        await asyncio.Event().wait()
+
+    async with psycopg_async(dsn) as conn:
+        submitting = asyncio.create_task(mill.submit(echo, endless(), connection=conn))
+        await waiting.wait()
+        submitting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await submitting
+        await conn.commit()
+    assert nothing_is_left(sql)
+
+
 async def test_what_is_no_connection_is_refused(mill: Mill) -> None:
     with pytest.raises(InvalidInput, match="not a connection"):
         await mill.enqueue(echo_on(mill), 1, connection=object())
+
+
+@pytest.mark.parametrize("kind", ASYNC, ids=lambda kind: kind.__name__)
+async def test_plain_code_is_told_that_its_connection_is_async(
+    mill: Mill, dsn: str, kind: Any
+) -> None:
+    echo = echo_on(mill)
+    async with kind(dsn) as conn:
+        try:
+            with pytest.raises(InvalidInput, match="This connection is async"):
+                await asyncio.to_thread(mill.sync.submit, echo, [1], connection=conn)
+            with pytest.raises(InvalidInput, match="This connection is async"):
+                await asyncio.to_thread(mill.sync.enqueue, echo, 1, connection=conn)
+        finally:
+            await asyncio.to_thread(mill.sync.close)
+
+
+async def test_plain_code_cannot_wait_for_its_items(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    async def slow() -> AsyncIterator[int]:
+        for n in range(SEVERAL_CALLS):
+            yield n
+        await asyncio.sleep(0)
+
+    items: Any = slow()
+    with psycopg.connect(dsn) as conn:
+        try:
+            with pytest.raises(InvalidInput, match="need an async connection"):
+                await asyncio.to_thread(mill.sync.submit, echo_on(mill), items, connection=conn)
+        finally:
+            await asyncio.to_thread(mill.sync.close)
+    assert nothing_is_left(sql)
 
 
 async def test_an_idle_worker_takes_up_what_is_committed(mill: Mill, dsn: str) -> None:

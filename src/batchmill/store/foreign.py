@@ -3,7 +3,9 @@
 import inspect
 import json
 import re
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -12,34 +14,56 @@ from batchmill.errors import InvalidInput
 from batchmill.store.errors import translated
 from batchmill.store.queries import queries
 
+T = TypeVar("T")
+
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 async def value_on(connection: Any, name: str, params: dict[str, Any]) -> Any:
-    """For psycopg's AsyncConnection, and SQLAlchemy's AsyncConnection and AsyncSession."""
+    """The value a query gives. For connections and sessions of psycopg, SQLAlchemy and Django,
+    async or not: only with an async one is there anything to wait for."""
     with translated():
-        cursor = _execute(connection, name, params)
-        cursor = await cursor if inspect.isawaitable(cursor) else cursor
-        row = cursor.fetchone()
-        return _value(await row if inspect.isawaitable(row) else row)
+        cursor = await _settled(_execute(connection, name, params))
+        row = await _settled(cursor.fetchone())
+    return json.loads(row[0]) if isinstance(row[0], str) else row[0]
 
 
-def value_on_sync(connection: Any, name: str, params: dict[str, Any]) -> Any:
-    """For psycopg's Connection, SQLAlchemy's Connection and Session, and Django's connection."""
+@asynccontextmanager
+async def savepoint(connection: Any) -> AsyncIterator[None]:
+    """What is written in the block is undone if it fails, and only that."""
+    await _run_on(connection, "begin_submit")
+    try:
+        yield
+    except BaseException:
+        # If the connection is gone, so is all that was written; the first error says more.
+        with suppress(Exception):
+            await _run_on(connection, "undo_submit")
+            await _run_on(connection, "end_submit")
+        raise
+    await _run_on(connection, "end_submit")
+
+
+def at_once(connection: Any, work: Coroutine[Any, Any, T]) -> T:
+    """Runs the functions above where there is no loop: a plain connection never waits for one."""
+    if _is_async(connection):
+        work.close()
+        raise InvalidInput("This connection is async: give it to `mill`, not to `mill.sync`.")
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    return work.throw(
+        InvalidInput("Items that are awaited need an async connection: give both to `mill`.")
+    )
+
+
+async def _run_on(connection: Any, name: str) -> None:
     with translated():
-        return _value(_execute(connection, name, params).fetchone())
+        await _settled(_execute(connection, name, {}))
 
 
-async def run_on(connection: Any, name: str) -> None:
-    with translated():
-        done = _execute(connection, name, {})
-        if inspect.isawaitable(done):
-            await done
-
-
-def run_on_sync(connection: Any, name: str) -> None:
-    with translated():
-        _execute(connection, name, {})
+async def _settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
 
 
 def _execute(connection: Any, name: str, params: dict[str, Any]) -> Any:
@@ -61,11 +85,12 @@ def _execute(connection: Any, name: str, params: dict[str, Any]) -> Any:
     )
 
 
+def _is_async(connection: Any) -> bool:
+    of_sqlalchemy = type(connection).__module__.startswith("sqlalchemy.ext.asyncio")
+    return of_sqlalchemy or isinstance(connection, psycopg.AsyncConnection)
+
+
 def _sqlalchemy_text(query: str) -> Any:
     from sqlalchemy import text
 
     return text(PARAMETER.sub(r":\1", query))
-
-
-def _value(row: Any) -> Any:
-    return json.loads(row[0]) if isinstance(row[0], str) else row[0]

@@ -7,6 +7,9 @@ savepoint batchmill_submit
 -- name: undo_submit
 rollback to savepoint batchmill_submit
 
+-- name: end_submit
+release savepoint batchmill_submit
+
 -- name: enqueue
 select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb))
 
