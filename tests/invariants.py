@@ -247,11 +247,12 @@ INVARIANTS = {
         where l.blocked_by is not null and m.parked is not true""",
     "a limit declares what its template says": """
         select format('limit %s declares %s, %s says %s', m.name,
-            (m.declared_slots, m.declared_rate, m.declared_period), t.name,
-            (t.slots, t.rate, t.period))
+            (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused), t.name,
+            (coalesce(t.set_slots, t.declared_slots), t.rate, t.period, t.paused))
         from batchmill.limits m join batchmill.limits t on t.name = m.template
-        where (m.declared_slots, m.declared_rate, m.declared_period)
-            is distinct from (t.slots, t.rate, t.period)""",
+        where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
+            is distinct from
+            (coalesce(t.set_slots, t.declared_slots), t.rate, t.period, t.paused)""",
     "nothing is left of a finished batch but what tells of it": """
         select format('lane %s (%s) is left of batch %s', l.id, l.task, l.batch_id)
         from batchmill.lanes l left join batchmill.batches b on b.id = l.batch_id

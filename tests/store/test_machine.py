@@ -3,6 +3,7 @@
 After each step every invariant has to hold; at the end the backlog has to drain without help.
 """
 
+import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
@@ -440,7 +441,7 @@ RUNNING = """
         union select 'task:' || j.task || '/batch:' || j.batch_id) n
     where j.state = 'running' and n.name is not null group by n.name"""
 EXPIRED = "select expires_at < batchmill.clock() from batchmill.batches where id = %s"
-EXAMPLES = 200
+EXAMPLES = int(os.environ.get("BATCHMILL_EXAMPLES", "60"))
 OUTCOMES = ["completed", "failed", "busy", "advance", "snooze", "release", "cancelled"]
 
 

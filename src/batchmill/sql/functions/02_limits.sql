@@ -17,6 +17,15 @@ language sql immutable parallel safe as $$
     where fit
 $$;
 
+-- The names of all limits that these lanes may count on.
+create function limits_over(lane_ids bigint[]) returns text[]
+language sql stable as $$
+    select array(
+        select distinct n.name from lanes l
+        cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
+        where l.id = any (lane_ids))
+$$;
+
 -- Claims and completions hold this shared; whoever makes or drops a limit holds it alone, so that
 -- `running` starts from a count nobody changes meanwhile.
 create function hold_limits_still() returns void language sql as $$
@@ -44,6 +53,14 @@ language sql stable as $$
             where at > moment - make_interval(secs => m.period)), 2147483647))
 $$;
 
+-- What a template declares for the limits it stands for.
+create function declared_by(template_name text)
+returns table (slots integer, rate integer, period double precision, paused boolean)
+language sql stable as $$
+    select coalesce(set_slots, declared_slots), rate, period, paused
+    from limits where name = template_name
+$$;
+
 -- Makes the limits that templates stand for, for these lanes, where they do not exist yet. Whoever
 -- starts or ends a job comes by here first, so what runs does not change while it is counted.
 create function make_limits_from_templates(lane_ids bigint[]) returns void
@@ -52,12 +69,14 @@ begin
     if not exists (select from limits where name like '%*') then
         return;
     end if;
-    insert into limits (name, declared_slots, declared_rate, declared_period, running)
-    select distinct n.name, t.slots, t.rate, t.period, running_under(n.name)
-    from lanes l
-    cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
-    join limits t on t.name = n.template
-    where l.id = any (lane_ids) and not exists (select from limits m where m.name = n.name)
+    insert into limits (name, declared_slots, declared_rate, declared_period, declared_paused, running)
+    select n.name, t.*, running_under(n.name)
+    from (
+        select distinct n.* from lanes l
+        cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
+        where l.id = any (lane_ids)) n
+    cross join lateral declared_by(n.template) t
+    where (select id from limits m where m.name = n.name) is null
     order by n.name
     on conflict do nothing;
 end $$;
@@ -74,8 +93,9 @@ create function spread_template(template_name text) returns void
 language plpgsql as $$
 begin
     update limits m
-    set declared_slots = t.slots, declared_rate = t.rate, declared_period = t.period
-    from limits t where t.name = template_name and m.template = t.name;
+    set declared_slots = t.slots, declared_rate = t.rate, declared_period = t.period,
+        declared_paused = t.paused
+    from declared_by(template_name) t where m.template = template_name;
     if template_name ~ '^task:[^/]+/batch:\*$' then
         update lanes l
         set slots = lane_slots(l.task, l.batch_id)

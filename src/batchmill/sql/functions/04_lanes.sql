@@ -1,3 +1,9 @@
+-- About the statements of claims and completions: a session plans them once, maybe while tables are
+-- nearly empty, and then has to live with the plan while they fill up. So they leave the planner one
+-- way only: to start from what was asked for, and to look each row up by its key. That is what
+-- `offset 0` in a lateral subquery does, and `x.id = any (array[y.id])` in place of `x.id = y.id`,
+-- which can be looked up but neither merged nor read in order.
+
 -- The lane of a task, tenant, batch and key, made if it is not there.
 create function lane_for(of_task text, of_tenant text, of_batch uuid, of_key text) returns bigint
 language plpgsql as $$
@@ -28,19 +34,17 @@ language plpgsql as $$
 begin
     update lanes l
     set ready_at = least(l.ready_at, w.due_at),
-        head_rank = case when w.before_head then w.rank else l.head_rank end,
-        head_id = case when w.before_head then w.id - 1 else l.head_id end
+        head_rank = case when (w.rank, w.id) <= (l.head_rank, l.head_id) then w.rank else l.head_rank end,
+        head_id = case when (w.rank, w.id) <= (l.head_rank, l.head_id) then w.id - 1 else l.head_id end
     from (
-        select j.lane_id,
-            min(case j.state when 'ready' then moment else j.run_at end) as due_at,
-            (array_agg(-j.priority order by -j.priority, j.id) filter (where j.state = 'ready'))[1] as rank,
-            (array_agg(j.id order by -j.priority, j.id) filter (where j.state = 'ready'))[1] as id,
-            bool_or(j.state = 'ready' and (-j.priority, j.id) <= (s.head_rank, s.head_id)) as before_head
-        from jobs j join lanes s on s.id = j.lane_id
-        where j.id = any (job_ids)
-        group by j.lane_id
+        select lane_id,
+            min(case state when 'ready' then moment else run_at end) as due_at,
+            (array_agg(-priority order by -priority, id) filter (where state = 'ready'))[1] as rank,
+            (array_agg(id order by -priority, id) filter (where state = 'ready'))[1] as id
+        from (select * from jobs where id = any (job_ids) offset 0) j
+        group by lane_id
     ) w
-    where l.id = w.lane_id;
+    where l.id = any (array[w.lane_id]);
 end $$;
 
 -- Locks lanes, the limits they count on and their batches, in the one order used everywhere:
@@ -48,8 +52,15 @@ end $$;
 create function lock_around(lane_ids bigint[]) returns void
 language plpgsql as $$
 begin
-    perform from lanes where id = any (lane_ids) order by id for update;
+    perform lock_lanes(lane_ids);
     perform lock_above(lane_ids);
+end $$;
+
+create function lock_lanes(lane_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    perform from (select distinct id from unnest(lane_ids) as id order by id) l
+    cross join lateral (select from lanes where lanes.id = l.id for update) held;
 end $$;
 
 create function lock_above(lane_ids bigint[]) returns void
@@ -57,15 +68,20 @@ language plpgsql as $$
 begin
     if exists (select from limits) then
         perform make_limits_from_templates(lane_ids);
-        perform from limits where name in (
-            select n.name from lanes l
-            cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
-            where l.id = any (lane_ids))
-        order by id for update;
+        perform from (
+            select m.id from unnest(limits_over(lane_ids)) as n (name)
+            cross join lateral (select id from limits where limits.name = n.name offset 0) m
+            order by m.id) m
+        cross join lateral (select from limits where limits.id = m.id for update) held;
     end if;
-    perform from batches where id in (
-        select batch_id from lanes where id = any (lane_ids) and batch_id is not null)
-    order by id for update;
+    perform lock_batches(array(select batch_id from lanes where id = any (lane_ids)));
+end $$;
+
+create function lock_batches(batch_ids uuid[]) returns void
+language plpgsql as $$
+begin
+    perform from (select distinct id from unnest(batch_ids) as id order by id) b
+    cross join lateral (select from batches where batches.id = b.id for update) held;
 end $$;
 
 -- Locks a batch with all its lanes; a job that advances meanwhile may add one.

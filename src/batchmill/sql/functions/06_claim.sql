@@ -12,22 +12,10 @@ begin
     if job_ids is null then
         return not exists (select from jobs where lane_id is null and submitted_by >= since);
     end if;
-    insert into lanes (task, tenant, key)
-    select distinct task, tenant, key from jobs j
-    where id = any (job_ids) and not exists (
-        select from lanes l where l.batch_id is null and l.task = j.task
-          and l.tenant = j.tenant and l.key = j.key)
-    order by 1, 2, 3
-    on conflict do nothing;
-    perform from lanes where id in (
-        select l.id from jobs j join lanes l on l.batch_id is null and l.task = j.task
-          and l.tenant = j.tenant and l.key = j.key
-        where j.id = any (job_ids))
-    order by id for update;
-    update jobs j set lane_id = l.id, submitted_by = null
-    from lanes l
-    where j.id = any (job_ids) and l.batch_id is null
-      and l.task = j.task and l.tenant = j.tenant and l.key = j.key;
+    perform lock_lanes(array_agg(lane_for(task, tenant, null, key) order by task, tenant, key))
+    from (select distinct task, tenant, key from jobs where id = any (job_ids)) waiting;
+    update jobs set lane_id = lane_for(task, tenant, null, key), submitted_by = null
+    where id = any (job_ids);
     perform wait_in_lanes(job_ids, moment);
     return not exists (select from jobs where lane_id is null and submitted_by >= since);
 end $$;
@@ -47,11 +35,14 @@ begin
     end if;
 end $$;
 
--- The jobs of locked lanes that could start now: the lanes by turn, the jobs of each in their order.
+-- The jobs of locked lanes that could start now, those of each in their order.
 create function startable_jobs(lane_ids bigint[], share integer, moment timestamptz)
-returns table (lane_id bigint, job_ids bigint[], ranks integer[], more boolean)
+returns table (
+    lane_id bigint, task text, tenant text, batch_id uuid, key text, slots integer, ready_at timestamptz,
+    job_ids bigint[], ranks integer[], more boolean)
 language sql stable as $$
-    select l.id, j.ids, j.ranks, j.n >= cut.at_most
+    select l.id, l.task, l.tenant, l.batch_id, l.key, l.slots, l.ready_at, j.ids, j.ranks,
+        j.n >= cut.at_most
     from lanes l
     cross join lateral (select least(share, coalesce(l.slots - l.running, share)) as at_most) cut
     cross join lateral (
@@ -61,16 +52,15 @@ language sql stable as $$
             select id, rank from (
                 (select id, -priority as rank from jobs
                  where lane_id = l.id and state = 'ready'
-                   and (-priority, id) > (l.head_rank, l.head_id)
-                 order by -priority, id limit cut.at_most)
+                   and (-priority, id + 0) > (l.head_rank, l.head_id)
+                 order by -priority, id + 0 limit cut.at_most)
                 union all
                 (select id, -priority from jobs
                  where lane_id = l.id and state = 'scheduled' and run_at <= moment
-                 order by run_at, -priority, id limit cut.at_most)
+                 order by run_at, -priority, id + 0 limit cut.at_most)
             ) due order by rank, id limit cut.at_most) first
     ) j
     where l.id = any (lane_ids)
-    order by l.ready_at, l.id
 $$;
 
 -- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from
@@ -87,8 +77,8 @@ declare
     -- Whatever was submitted by older transactions can be seen by now, or never will.
     horizon xid8 := pg_snapshot_xmin(pg_current_snapshot());
     lane_ids bigint[];
-    limited boolean;
     limit_ids bigint[] := '{}';
+    names text[] := '{}';
     free integer[] := '{}';
     counted integer[] := '{}';
     lane record;
@@ -98,6 +88,7 @@ declare
     room integer := want + spare;
     chosen bigint[] := '{}';
     touched bigint[] := '{}';
+    of_batches uuid[] := '{}';
     took integer[] := '{}';
     last_rank integer[] := '{}';
     last_id bigint[] := '{}';
@@ -124,33 +115,25 @@ begin
         order by ready_at limit least(w.want, room, 100)
         for update skip locked) l;
 
-    -- Asked now, because a batch that has just been submitted may have brought a limit along.
-    limited := exists (select from limits);
     if lane_ids is not null then
         perform lock_above(lane_ids);
         -- Only now is it sure what comes before this: whoever had a slot has given it back.
         moment := clock();
-        if limited then
-            select coalesce(array_agg(m.id order by m.id), '{}'),
-                   coalesce(array_agg(free_slots(m, moment) order by m.id), '{}'),
-                   coalesce(array_agg(0), '{}')
-            into limit_ids, free, counted
-            from limits m where name in (
-                select n.name from lanes l
-                cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
-                where l.id = any (lane_ids));
+        -- Asked now, because a batch that has just been submitted may have brought a limit along.
+        if exists (select from limits) then
+            select coalesce(array_agg(m.id), '{}'), coalesce(array_agg(m.name), '{}'),
+                   coalesce(array_agg(free_slots(m, moment)), '{}'), coalesce(array_agg(0), '{}')
+            into limit_ids, names, free, counted
+            from limits m where m.name = any (limits_over(lane_ids));
         end if;
 
         for lane in
-            select s.*, l.slots, t.at as task_at, coalesce(c.at, '{}') as counts_on
+            select s.*, array_position(claim.tasks, s.task) as task_at, array(
+                select array_position(names, n.name)
+                from limit_names(s.task, s.tenant, s.batch_id, s.key) n
+                where names <> '{}' and n.name = any (names)) as counts_on
             from startable_jobs(lane_ids, ceil(room::numeric / cardinality(lane_ids))::integer, moment) s
-            join lanes l on l.id = s.lane_id
-            join unnest(claim.tasks) with ordinality as t (task, at) on t.task = l.task
-            left join lateral (
-                select array_agg(array_position(limit_ids, m.id)) as at
-                from limit_names(l.task, l.tenant, l.batch_id, l.key) n join limits m on m.name = n.name
-                where limited and m.id = any (limit_ids)
-            ) c on true
+            order by s.ready_at, s.lane_id
         loop
             take := 0;
             full_at := null;
@@ -178,6 +161,7 @@ begin
                 wants[lane.task_at] := wants[lane.task_at] - take;
             end if;
             touched := touched || lane.lane_id;
+            of_batches := of_batches || lane.batch_id;
             took := took || take;
             last_rank := last_rank || lane.ranks[take];
             last_id := last_id || lane.job_ids[take];
@@ -186,7 +170,7 @@ begin
         end loop;
 
         if chosen <> '{}' then
-            claimed := start_jobs(worker, chosen, touched, took, moment);
+            claimed := start_jobs(worker, chosen, of_batches, took, moment);
         end if;
         update lanes l
         set running = l.running + t.took,
@@ -200,8 +184,8 @@ begin
             head_id = coalesce(t.last_id, l.head_id)
         from unnest(touched, took, last_rank, last_id, emptied, behind)
             as t (id, took, rank, last_id, emptied, behind)
-        where l.id = t.id;
-        if limited then
+        where l.id = any (array[t.id]);
+        if limit_ids <> '{}' then
             perform count_starts(limit_ids, counted, behind, moment);
         end if;
     end if;
@@ -215,7 +199,7 @@ begin
                   and blocked_by is null and (slots is null or running < slots)
                 order by ready_at limit 1) l
             union all
-            select opens_at from limits where limited and parked and opens_at > moment) soon;
+            select opens_at from limits where parked and opens_at > moment) soon;
     end if;
     update workers set idle = (chosen = '{}') where id = worker and idle <> (chosen = '{}');
     return json_build_object(
@@ -226,28 +210,29 @@ end $$;
 
 -- Makes chosen jobs running, a new attempt and a new fence each, and tells it in their batches.
 create function start_jobs(
-    worker bigint, chosen bigint[], touched bigint[], took integer[], moment timestamptz
+    worker bigint, chosen bigint[], of_batches uuid[], took integer[], moment timestamptz
 ) returns json
 language plpgsql as $$
 declare
     before integer[];
     expiry date[];
+    of_labels jsonb[];
     watched uuid[];
     claimed json;
 begin
     with counted as (
         update batches b
         set running = b.running + s.n,
-            last_event = b.last_event + s.n + s.begins::integer,
+            last_event = b.last_event + s.n + o.begins::integer,
             state = case b.state when 'pending' then 'processing' else b.state end,
             started_at = coalesce(b.started_at, moment)
         from (
-            select l.batch_id, sum(t.n) as n, bool_and(o.started_at is null) as begins
-            from unnest(touched, took) as t (lane_id, n)
-            join lanes l on l.id = t.lane_id join batches o on o.id = l.batch_id
-            where t.n > 0 group by l.batch_id) s
-        where b.id = s.batch_id
-        returning b.*, b.last_event - s.n as before, s.begins
+            select batch_id, sum(n) as n from unnest(of_batches, took) as t (batch_id, n)
+            where n > 0 group by batch_id) s
+        cross join lateral (
+            select started_at is null as begins from batches where id = s.batch_id offset 0) o
+        where b.id = any (array[s.batch_id])
+        returning b.*, b.last_event - s.n as before, o.begins
     ), begun as (
         insert into events (batch_id, number, tenant, type, data, at, expires_on)
         select id, c.before, tenant, 'batch_started', json_build_object('task', task, 'total', total),
@@ -255,8 +240,8 @@ begin
         from counted c where c.begins
     )
     select array_agg(c.before order by id), array_agg(expires_on order by id),
-        array_agg(id) filter (where watched_until > moment)
-    into before, expiry, watched from counted c;
+        array_agg(labels order by id), array_agg(id) filter (where watched_until > moment)
+    into before, expiry, of_labels, watched from counted c;
     perform notify_watchers(watched);
 
     with started as (
@@ -266,19 +251,21 @@ begin
         where id = any (chosen)
         returning id, batch_id, position, task, tenant, key, attempt, snoozes, fence, payload,
             checkpoints, labels, created_at
+    ), placed as (
+        -- Nulls are last, so what has no batch takes no place of one that has.
+        select *, dense_rank() over (order by batch_id) as place from started
     ), told as (
         insert into events (batch_id, number, tenant, type, job_id, position, data, at, expires_on)
         select batch_id, before[place] + row_number() over (partition by place order by fence),
             tenant, 'job_started', id, position,
             json_build_object('task', task, 'attempt', attempt), moment, expiry[place]
-        from (
-            select *, dense_rank() over (order by batch_id) as place
-            from started where batch_id is not null) s
+        from placed where batch_id is not null
     )
     select json_agg(json_build_array(
         id, fence, task, attempt, payload::text, batch_id, position, tenant, key, snoozes, checkpoints,
-        labels, extract(epoch from created_at)) order by array_position(chosen, id))
-    into claimed from started;
+        coalesce(labels, of_labels[place]), extract(epoch from created_at))
+        order by array_position(chosen, id))
+    into claimed from placed;
     return claimed;
 end $$;
 
@@ -293,10 +280,11 @@ begin
     set running = m.running + c.n,
         started_at = recent.at,
         started = recent.n,
-        parked = exists (select from lanes l where l.blocked_by = m.id),
+        -- Not `exists`, which may be answered by hashing all the lanes there are.
+        parked = (select true from lanes l where l.blocked_by = m.id limit 1) is not null,
         opens_at = recent.first + make_interval(secs => m.period)
     from unnest(limit_ids, counted) as c (id, n)
-    join limits o on o.id = c.id
+    cross join lateral (select * from limits where limits.id = c.id offset 0) o
     cross join lateral (
         select coalesce(array_agg(at order by at), '{}') as at,
             coalesce(array_agg(n order by at), '{}') as n, min(at) as first
@@ -309,5 +297,5 @@ begin
             where at > moment - make_interval(secs => o.period)
             group by at) u
     ) recent
-    where m.id = c.id and (c.n > 0 or o.parked or m.id = any (behind));
+    where m.id = any (array[c.id]) and (c.n > 0 or o.parked or m.id = any (behind));
 end $$;

@@ -50,6 +50,9 @@ begin
         perform put_back(ended, moment);
         perform finish_batches(done, moment);
     end if;
+    if cardinality(owned) = cardinality(given) then
+        return '{}';
+    end if;
     return array(select o.id from unnest(given) o where o.id <> all (coalesce(owned, '{}')));
 end $$;
 
@@ -62,14 +65,15 @@ declare
 begin
     for target in
         select distinct o.task, j.tenant, j.batch_id, o.key
-        from unnest(given) o join jobs j on j.id = o.id and j.fence = o.fence
+        from unnest(given) o cross join lateral (
+            select * from jobs where jobs.id = o.id and jobs.fence = o.fence offset 0) j
         where o.kind = 'advance' order by 1, 2, 3, 4
     loop
         lane_ids := lane_ids || lane_for(target.task, target.tenant, target.batch_id, target.key);
     end loop;
     return lane_ids || array(
-        select distinct j.lane_id from unnest(given) o
-        join jobs j on j.id = o.id and j.fence = o.fence);
+        select distinct j.lane_id from unnest(given) o cross join lateral (
+            select lane_id from jobs where jobs.id = o.id and jobs.fence = o.fence offset 0) j);
 end $$;
 
 -- Takes ended attempts off the counts of their lanes and limits.
@@ -78,14 +82,14 @@ language plpgsql as $$
 begin
     update lanes l set running = l.running - e.n
     from (select lane_id, count(*) as n from unnest(ended) group by lane_id) e
-    where l.id = e.lane_id;
+    where l.id = any (array[e.lane_id]);
     if exists (select from limits) then
         update limits m set running = m.running - e.n
         from (
             select n.name, count(*) as n from unnest(ended) e
             cross join lateral limit_names(e.was_task, e.tenant, e.batch_id, e.was_key) n
             group by n.name) e
-        where m.name = e.name;
+        where m.name = any (array[e.name]);
     end if;
 end $$;
 
@@ -111,7 +115,7 @@ begin
                 count(*) filter (where kind = 'failed') as failed,
                 count(*) filter (where kind = 'cancelled') as cancelled
             from unnest(ended) where batch_id is not null group by batch_id) e
-        where b.id = e.batch_id
+        where b.id = any (array[e.batch_id])
         returning b.*, b.last_event - e.events as before
     )
     select array_agg(c.before order by id), array_agg(expires_on order by id),
@@ -175,7 +179,7 @@ language plpgsql as $$
 begin
     with gone as (
         delete from jobs j using unnest(ended) e
-        where j.id = e.id and e.kind in ('completed', 'failed', 'cancelled')
+        where j.id = any (array[e.id]) and e.kind in ('completed', 'failed', 'cancelled')
         returning j.*, e.kind, e.result, e.error, e.progress as last_progress,
             case when e.error is null then j.attempts
                 else coalesce(j.attempts, '[]') || attempt_entry(j, e.error, moment) end as history
@@ -214,9 +218,10 @@ begin
             lane_id = case e.kind when 'advance' then lane_for(e.task, j.tenant, j.batch_id, e.key)
                 else j.lane_id end,
             progress = coalesce(e.progress, j.progress),
+            checkpoints = case when e.kind <> 'advance' then j.checkpoints end,
             fence = null, worker_id = null, started_at = null
         from unnest(ended) e
-        where j.id = e.id and e.kind in ('retry', 'advance', 'snooze', 'release')
+        where j.id = any (array[e.id]) and e.kind in ('retry', 'advance', 'snooze', 'release')
         returning j.id, e.task
     )
     select array_agg(id), array_agg(distinct put.task) into kept, stages from put;

@@ -40,21 +40,23 @@ begin
     perform notify_workers(array(select on_finish from batches where id = any (batch_ids)));
     -- A claim may be looking into an empty lane and wait for what is held here: what it holds is left
     -- for the upkeep.
-    delete from limits where id in (
-        select id from limits where name in (
+    delete from limits where id = any (array(
+        select id from limits where name = any (array(
             select 'batch:' || id from unnest(batch_ids) as id
             union
-            select 'task:' || l.task || '/batch:' || l.batch_id from lanes l
-            where l.batch_id = any (batch_ids))
-        for update skip locked);
-    delete from lanes where id in (
-        select id from lanes where batch_id = any (batch_ids) for update skip locked);
+            select 'task:' || task || '/batch:' || batch_id from lanes where batch_id = any (batch_ids)))
+        for update skip locked));
+    delete from lanes where id = any (array(
+        select id from lanes where batch_id = any (batch_ids) for update skip locked));
 end $$;
 
 -- The limit that a batch was submitted with; it goes when the batch ends and comes back on a retry.
 create function make_batch_limit(b batches) returns void
 language sql as $$
-    insert into limits (name, set_slots) select 'batch:' || b.id, b.slots where b.slots is not null
+    insert into limits (name, set_slots, declared_slots, declared_rate, declared_period, declared_paused)
+    select 'batch:' || b.id, b.slots, t.slots, t.rate, t.period, coalesce(t.paused, false)
+    from (select) one left join declared_by('batch:*') t on true
+    where b.slots is not null
     on conflict do nothing
 $$;
 

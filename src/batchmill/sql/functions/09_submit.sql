@@ -41,8 +41,8 @@ end $$;
 create function check_jobs(known tasks, jobs json) returns void
 language plpgsql as $$
 begin
-    if json_typeof(jobs) is distinct from 'array' or json_array_length(jobs) = 0 then
-        raise exception 'A batch is a JSON array of at least one item.' using errcode = 'BM002';
+    if json_typeof(jobs) is distinct from 'array' then
+        raise exception 'The items of a batch are a JSON array.' using errcode = 'BM002';
     end if;
     perform check_job(known, job) from json_array_elements(jobs) as job;
 exception when untranslatable_character then

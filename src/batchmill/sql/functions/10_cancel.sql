@@ -29,12 +29,11 @@ create function cancel_job(of_job bigint) returns integer
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     lane bigint;
+    alone boolean := exists (select from jobs where id = of_job and lane_id is null);
 begin
-    perform hold_limits_shared();
+    -- No claim is putting this job into a lane while the limits are held still.
+    perform case when alone then hold_limits_still() else hold_limits_shared() end;
     loop
-        -- A job that no claim has put into a lane yet is held by itself; otherwise by its lane, which
-        -- it may leave for the next stage while this waits.
-        perform from jobs where id = of_job and lane_id is null for update;
         select lane_id into lane from jobs where id = of_job;
         if not found then
             if not exists (select from finished where id = of_job) then
@@ -42,7 +41,11 @@ begin
             end if;
             return 0;
         end if;
+        if lane is null and not alone then
+            raise exception 'Job % was retried meanwhile.', of_job using errcode = 'serialization_failure';
+        end if;
         perform lock_around(array[lane]);
+        -- While this waited, the job may have left for the lane of its next stage.
         exit when exists (select from jobs where id = of_job and lane_id is not distinct from lane);
     end loop;
     return cancel_jobs(array[of_job], clock());

@@ -12,23 +12,24 @@ declare
     expiry date[];
     watched uuid[];
 begin
-    perform from batches where id in (
+    perform lock_batches(array(
         select j.batch_id from json_to_recordset(reports) as r (id bigint, fence bigint)
-        join jobs j on j.id = r.id and j.fence = r.fence where j.batch_id is not null)
-    order by id for update;
+        cross join lateral (
+            select batch_id from jobs where jobs.id = r.id and jobs.fence = r.fence offset 0) j));
     with written as (
         update jobs j set progress = r.progress
         from json_to_recordset(reports) as r (id bigint, fence bigint, progress json)
-        where j.id = r.id and j.fence = r.fence
+        where j.id = any (array[r.id]) and j.fence = r.fence
         returning j.id
     )
     select array_agg(id) into current from written;
     with counted as (
         update batches b set last_event = b.last_event + r.n
         from (
-            select batch_id, count(*) as n from jobs
-            where id = any (current) and batch_id is not null group by batch_id) r
-        where b.id = r.batch_id
+            select batch_id, count(*) as n
+            from (select batch_id from jobs where id = any (current) offset 0) j
+            where batch_id is not null group by batch_id) r
+        where b.id = any (array[r.batch_id])
         returning b.*, b.last_event - r.n as before
     )
     select array_agg(c.before order by id), array_agg(expires_on order by id),

@@ -70,7 +70,9 @@ begin
         returning id)
     select count(*) into deleted from gone;
     delete from requests where expires_at < clock();
-    return json_build_object('deleted', deleted, 'dropped', drop_expired_partitions(today));
+    -- What is still being cancelled keeps its past until it is done.
+    return json_build_object('deleted', deleted, 'dropped', drop_expired_partitions(
+        least(today, (select day_of(min(expires_at)) from batches))));
 end $$;
 
 -- Clears what nobody needs any more, and mends what only a lost race could leave behind.
@@ -94,16 +96,27 @@ begin
     delete from statistics where minute < clock() - interval '30 days';
 end $$;
 
--- Drops limits that templates made and nobody counts on. Apart from `tidy`, which holds lanes: those
+-- Mends limits that a batch brought along while their template changed, and drops those that
+-- templates made and nobody counts on. Apart from `tidy`, which holds lanes: those
 -- come after the lock that this needs.
 create function tidy_limits() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
-    if exists (select from limits m where is_idle(m)) then
+    if exists (select from limits m where is_idle(m) or is_outdated(m)) then
         perform hold_limits_still();
         delete from limits m where is_idle(m);
+        perform spread_template(template) from (
+            select distinct template from limits m where is_outdated(m)) changed;
     end if;
 end $$;
+
+create function is_outdated(m limits) returns boolean
+language sql stable as $$
+    select exists (
+        select from declared_by(m.template) t
+        where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
+            is distinct from (t.slots, t.rate, t.period, t.paused))
+$$;
 
 create function is_idle(m limits) returns boolean
 language sql stable as $$

@@ -52,7 +52,8 @@ create table batches (
     check (running + completed + failed + cancelled <= total)
 ) with (fillfactor = 70);
 
-create index batches_by_tenant on batches (tenant, created_at desc, id);
+create index batches_by_tenant on batches (tenant, created_at desc);
+create index batches_by_time on batches (created_at desc);
 create index batches_by_expiry on batches (expires_at);
 
 -- One row for each request that was given an idempotency key.
@@ -107,6 +108,7 @@ create table limits (
     set_slots integer check (set_slots >= 0),
     set_rate integer check (set_rate > 0),
     set_period double precision check (set_period > 0),
+    declared_paused boolean not null default false,
     paused boolean not null default false,
     running integer not null default 0 check (running >= 0),
     -- The starts of the last period: when, and how many.
@@ -116,12 +118,14 @@ create table limits (
     parked boolean not null default false,
     opens_at timestamptz,
     slots integer generated always as
-        (case when paused then 0 else coalesce(set_slots, declared_slots) end) stored,
+        (case when paused or declared_paused then 0 else coalesce(set_slots, declared_slots) end) stored,
     rate integer generated always as (coalesce(set_rate, declared_rate)) stored,
     period double precision generated always as (coalesce(set_period, declared_period)) stored
 ) with (fillfactor = 70);
 
 create index limits_by_template on limits (template) where template is not null;
+create index limits_templates on limits (name) where name like '%*';
+create index limits_parked on limits (id) where parked;
 
 create sequence fences;
 
@@ -136,6 +140,8 @@ create table workers (
     started_at timestamptz not null,
     lease_until timestamptz not null
 ) with (fillfactor = 70);
+
+create index workers_idle on workers (id) where idle and state = 'live';
 
 create table jobs (
     id bigint generated always as identity primary key,
@@ -169,8 +175,10 @@ create table jobs (
     submitted_by xid8
 ) with (fillfactor = 85);
 
-create index jobs_queue on jobs (lane_id, state, (-priority), id);
-create index jobs_scheduled on jobs (lane_id, run_at, (-priority), id) where state = 'scheduled';
+-- `id + 0` keeps the order; a plain id here would tempt the planner to look ids up in these while
+-- the table is small, and to go on doing so when it is not.
+create index jobs_queue on jobs (lane_id, state, (-priority), (id + 0));
+create index jobs_scheduled on jobs (lane_id, run_at, (-priority), (id + 0)) where state = 'scheduled';
 create index jobs_running on jobs (worker_id) where state = 'running';
 create index jobs_submitted on jobs (submitted_by) where lane_id is null;
 create unique index jobs_dedup on jobs (tenant, dedup_key) where dedup_key is not null;
