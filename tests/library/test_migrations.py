@@ -171,6 +171,19 @@ async def test_to_upgrade_again_changes_nothing(dsn: str) -> None:
     assert catalogue(dsn) == before
 
 
+async def test_functions_that_changed_without_a_new_version_are_made_anew(
+    dsn: str, sql: psycopg.Connection
+) -> None:
+    before = catalogue(dsn)
+    sql.execute(
+        """create or replace function batchmill.day_of(moment timestamptz) returns date
+        language sql immutable as $$ select 'epoch'::date $$"""
+    )
+    sql.execute("update batchmill.schema_version set functions = 'of another release'")
+    assert await upgrade(dsn) == []
+    assert catalogue(dsn) == before
+
+
 def in_one_go(dsn: str, script: str) -> None:
     """As a program does: one text, one implicit transaction."""
     with psycopg.connect(dsn, autocommit=True) as conn:

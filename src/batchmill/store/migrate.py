@@ -1,5 +1,6 @@
-"""The schema: numbered migrations for what holds data; functions are made anew each time."""
+"""The schema: numbered migrations for what holds data; functions are made anew when they changed."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -32,6 +33,11 @@ def functions() -> str:
     return "\n".join(file.read_text() for file in found)
 
 
+@cache
+def functions_digest() -> str:
+    return hashlib.sha256(functions().encode()).hexdigest()
+
+
 def newest() -> int:
     return migrations()[-1].version
 
@@ -51,6 +57,8 @@ def script(installed: int = 0, target: int | None = None) -> str:
             DROP_FUNCTIONS,
             "set local search_path = batchmill, pg_catalog;",
             functions(),
+            f"update schema_version set functions = '{functions_digest()}' "
+            "where version = (select max(version) from schema_version);",
             "set local search_path to default;",
             "select batchmill.make_partitions();\n",
         ]
@@ -78,6 +86,10 @@ end $$;
 """
 
 
+INSTALLED_FUNCTIONS = """\
+select functions from batchmill.schema_version order by version desc limit 1"""
+
+
 async def installed_version(conn: AsyncConnection[Any]) -> int:
     """The version in the database; 0 when there is no schema."""
     if await _one(conn, "select to_regclass('batchmill.schema_version') is null"):
@@ -93,7 +105,7 @@ async def upgrade(conn: AsyncConnection[Any], target: int | None = None) -> list
             installed = await installed_version(conn)
             _refuse_newer(installed)
             pending = [m for m in migrations() if installed < m.version <= (target or newest())]
-            if pending:
+            if pending or await _one(conn, INSTALLED_FUNCTIONS) != functions_digest():
                 await conn.execute(script(installed, target).encode())
     return pending
 

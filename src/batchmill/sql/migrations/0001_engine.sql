@@ -11,6 +11,8 @@ create type batch_state as enum
 
 create table schema_version (
     version integer primary key,
+    -- Which functions came with it, or since: they may change without a new version.
+    functions text,
     applied_at timestamptz not null default clock_timestamp()
 );
 
