@@ -1,5 +1,6 @@
 """The tasks of a mill, made from functions and found by name."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,8 +61,17 @@ def _place(signature: Signature, process: bool) -> Place:
 
 
 def _elsewhere(name: str) -> Task[..., Any]:
+    """What its payload may be and how large, and whether it needs a key, the database knows."""
+
     def handler(payload: Any) -> Any:
         raise InvalidInput(f'The task "{name}" runs elsewhere.')
 
-    anything = Codec()
-    return Task(name, handler, Signature.of(handler), anything, anything, Place.THREAD)
+    return Task(
+        name=name,
+        function=handler,
+        signature=Signature.of(handler),
+        payload=Codec(),
+        result=Codec(),
+        place=Place.ELSEWHERE,
+        payload_limit=sys.maxsize,
+    )

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from pydantic_core import to_json
 
 from batchmill.domain.limits import check_count
-from batchmill.domain.task import Task
+from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidPayload
 from batchmill.store import foreign
 
@@ -67,12 +67,16 @@ class Item:
 
 def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dict[str, Any]:
     text = task.dump(payload)
-    written = written_options(options) | {"checked": True}
+    written = written_options(options)
     if task.key:
         written["key"] = task.key_of(text)
     if "idempotency_key" in written:
         written["digest"] = hashlib.sha256(to_json([task.name, text, written])).hexdigest()
-    return {"task": task.name, "payload": text, "options": to_json(written).decode()}
+    return {
+        "task": task.name,
+        "payload": text,
+        "options": to_json(written | _checks(task)).decode(),
+    }
 
 
 async def send(
@@ -129,7 +133,7 @@ class Submission:
         if self._count == 0:
             raise InvalidInput("There is nothing to submit: a batch has at least one job.")
         self.is_split |= more
-        options = self._options | {"checked": True, "more": more}
+        options = self._options | _checks(self._task) | {"more": more}
         if self.batch_id:
             options["batch_id"] = self.batch_id
         if "idempotency_key" in options and not more:
@@ -172,6 +176,11 @@ class Submission:
         return f'{{"payload":{payload}{rest}}}'
 
 
+def _checks(task: Task[..., Any]) -> dict[str, bool]:
+    """Spares the database what was checked here; of a task that is not here nothing was."""
+    return {} if task.place is Place.ELSEWHERE else {"checked": True}
+
+
 async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
     if isinstance(items, AsyncIterable):
         async for item in items:
@@ -203,7 +212,7 @@ def _written(name: str, value: Any) -> Any:
             check_count("The limit of a batch", value, at_least=1)
             return value
         case "on_finish":
-            return value.name if isinstance(value, Task) else value
+            return _task_name(value)
         case "labels":
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"Labels are names with values, not {value!r}.")
@@ -229,6 +238,13 @@ def _moment(value: datetime) -> str:
     if value.year > LAST_YEAR:
         raise InvalidInput(f"run_at is too far away: {value.isoformat()}.")
     return value.isoformat()
+
+
+def _task_name(value: Task[..., Any] | str) -> str:
+    name = value.name if isinstance(value, Task) else value
+    if not isinstance(name, str):
+        raise InvalidInput(f"on_finish is a task or the name of one, not {value!r}.")
+    return name
 
 
 def _priority(value: int) -> int:

@@ -16,6 +16,7 @@ from batchmill import (
     Mill,
     Missed,
     NotFound,
+    PayloadTooLarge,
     UnknownTask,
 )
 from batchmill.maintenance.upkeep import Upkeep
@@ -122,6 +123,25 @@ async def test_a_schedule_that_could_not_run_is_refused(
         with pytest.raises(refused):
             await save
     assert one(sql, "select count(*) from batchmill.schedules") == (0,)
+
+
+async def test_the_database_checks_a_schedule_of_a_task_that_is_not_here(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    @mill.task(key=lambda name: name)
+    async def keyed(name: str) -> None: ...
+
+    @mill.task(payload_limit=10)
+    async def short(text: str) -> None: ...
+
+    await mill.register_tasks()
+    async with Mill(dsn) as other:
+        with pytest.raises(InvalidInput, match="declares a key"):
+            await other.schedules.save("s", HOURLY, "keyed", "host")
+        with pytest.raises(PayloadTooLarge):
+            await other.schedules.save("s", HOURLY, "short", "x" * 9)
+        assert one(sql, "select count(*) from batchmill.schedules") == (0,)
+        await other.schedules.save("s", HOURLY, "short", "x" * 8)
 
 
 # Firing them

@@ -193,6 +193,52 @@ async def test_a_task_of_another_process_is_submitted_to_by_its_name(mill: Mill,
         assert (await (await other.submit("echo", [1, 2])).results()).values == [1, 2]
 
 
+async def test_the_database_checks_jobs_of_a_task_that_is_not_here(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    @mill.task(key=lambda name: name)
+    async def keyed(name: str) -> None: ...
+
+    @mill.task(payload_limit=10)
+    async def short(text: str) -> None: ...
+
+    await mill.register_tasks()
+    async with Mill(dsn) as other:
+        for refused, attempt in (
+            (InvalidInput, other.submit("keyed", ["host"])),
+            (InvalidInput, other.enqueue("keyed", "host")),
+            (PayloadTooLarge, other.submit("short", ["x" * 8, "x" * 9])),
+            (PayloadTooLarge, other.enqueue("short", "x" * 9)),
+        ):
+            with pytest.raises(refused, match="declares a key|the limit is 10"):
+                await attempt
+    assert nothing_is_left(sql)
+
+
+async def test_a_task_that_is_not_here_takes_payloads_as_large_as_it_declares(
+    mill: Mill, dsn: str
+) -> None:
+    @mill.task(payload_limit=3_000_000)
+    async def large(text: str) -> int:
+        return len(text)
+
+    text = "x" * 2_500_000
+    async with mill.running(), Mill(dsn) as other:
+        assert await (await other.enqueue("large", text)).result() == len(text)
+        assert (await (await other.submit("large", [text])).results()).values == [len(text)]
+
+
+async def test_a_request_is_the_same_from_where_the_task_is_and_from_elsewhere(
+    mill: Mill, dsn: str
+) -> None:
+    echo = echo_on(mill)
+    here = await mill.enqueue(echo, 1, idempotency_key="job")
+    batch = await mill.submit(echo, [1], idempotency_key="batch")
+    async with Mill(dsn) as other:
+        assert (await other.enqueue("echo", 1, idempotency_key="job")).id == here.id
+        assert (await other.submit("echo", [1], idempotency_key="batch")).id == batch.id
+
+
 # Batches
 
 

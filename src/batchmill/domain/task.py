@@ -25,6 +25,7 @@ class Place(StrEnum):
     LOOP = "loop"
     THREAD = "thread"
     PROCESS = "process"
+    ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

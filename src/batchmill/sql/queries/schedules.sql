@@ -3,6 +3,7 @@ insert into batchmill.schedules (name, task, payload, key, tenant, priority, cro
 select %(name)s, t.name, %(payload)s::json, %(key)s, %(tenant)s, %(priority)s, %(cron)s, %(timezone)s,
     %(missed)s, %(next_at)s
 from batchmill.known_task(%(task)s) t
+cross join lateral batchmill.check_job(t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
 on conflict (name) do update set task = excluded.task, payload = excluded.payload, key = excluded.key,
     tenant = excluded.tenant, priority = excluded.priority, missed = excluded.missed,
     next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone)

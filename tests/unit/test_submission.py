@@ -1,0 +1,254 @@
+"""What a submit sends: calls of bounded size, items, digests, and options that fit."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batchmill import submission
+from batchmill.domain.payload import Codec
+from batchmill.domain.signature import Signature
+from batchmill.domain.task import Place, Task
+from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidLimit, InvalidPayload
+from batchmill.registry import Registry
+from batchmill.submission import Item, Submission, enqueue_call, written_options
+
+
+def double(n: int) -> int:
+    return 2 * n
+
+
+def task(**options: Any) -> Task[..., Any]:
+    signature = Signature.of(double)
+    codecs = {"payload": Codec(signature.payload), "result": Codec(signature.result)}
+    return Task("double", double, signature, place=Place.THREAD, **codecs, **options)
+
+
+def sent(
+    items: Iterable[Any], /, *, to: Task[..., Any] | None = None, **options: Any
+) -> list[tuple[list[Any], dict[str, Any]]]:
+    """The items and options of each call; the database answers as if all were new."""
+    under_way = Submission(to or task(), options)  # pyright: ignore[reportArgumentType]
+    calls = made(under_way, items, {"batch_id": "b"})
+    return [(json.loads(call["items"]), json.loads(call["options"])) for call in calls]
+
+
+def made(
+    under_way: Submission, items: Iterable[Any] | AsyncIterable[Any], answer: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The calls that a submission makes if all get the same answer."""
+
+    async def collect() -> list[dict[str, Any]]:
+        calls: list[dict[str, Any]] = []
+        async for call in under_way.calls(items):
+            calls.append(call)
+            under_way.learn(answer)
+        return calls
+
+    return asyncio.run(collect())
+
+
+def digest(items: Iterable[Any], /, **options: Any) -> str:
+    return sent(items, idempotency_key="k", **options)[-1][1]["digest"]
+
+
+# Calls of bounded size.
+
+
+def test_a_small_batch_is_one_call():
+    ((items, options),) = sent([1, 2], tenant="ann")
+    assert items == [{"payload": 1}, {"payload": 2}]
+    assert options == {"tenant": "ann", "checked": True, "more": False}
+
+
+@given(st.integers(1, 40), st.integers(1, 10))
+def test_a_large_batch_comes_in_several_calls_and_none_of_it_is_lost(count: int, most: int):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(submission, "CALL_JOBS", most)
+        calls = sent(range(count))
+    assert [item["payload"] for items, _ in calls for item in items] == list(range(count))
+    assert all(len(items) <= most for items, _ in calls)
+    assert [options["more"] for _, options in calls] == [True] * (len(calls) - 1) + [False]
+    assert [options.get("batch_id") for _, options in calls] == [None] + ["b"] * (len(calls) - 1)
+
+
+def test_large_payloads_fill_a_call_sooner():
+    anything = Task("any", double, Signature.of(double), Codec(), Codec(), Place.THREAD)
+    calls = sent(["x" * 1_000_000] * 9, to=anything)
+    assert [len(items) for items, _ in calls] == [4, 4, 1]
+
+
+def test_nothing_is_no_batch():
+    with pytest.raises(InvalidInput, match="There is nothing to submit"):
+        sent([])
+
+
+def test_a_batch_has_a_largest_size(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(submission, "MOST_JOBS", 3)
+    sent(range(3))
+    with pytest.raises(InvalidInput, match="A batch holds at most 3 jobs"):
+        sent(range(4))
+
+
+def test_items_may_come_one_by_one_from_an_async_generator():
+    async def numbers() -> AsyncIterator[int]:
+        for n in range(3):
+            yield n
+
+    (call,) = made(Submission(task(), {}), numbers(), {"batch_id": "b"})
+    assert json.loads(call["items"]) == [{"payload": 0}, {"payload": 1}, {"payload": 2}]
+
+
+def test_what_was_not_checked_here_is_left_to_the_database():
+    elsewhere = Registry().find("elsewhere")
+    ((_, options),) = sent([1], to=elsewhere)
+    assert "checked" not in options
+    assert "checked" not in json.loads(enqueue_call(elsewhere, 1, {})["options"])
+    assert "checked" in json.loads(enqueue_call(task(), 1, {})["options"])
+
+
+# Items.
+
+
+def test_an_item_carries_its_own_options():
+    due = datetime(2030, 1, 1, tzinfo=UTC)
+    item = Item(1, priority=5, run_at=due, dedup_key="d", cache_key="c")
+    assert sent([item])[0][0] == [
+        {
+            "payload": 1,
+            "priority": 5,
+            "run_at": "2030-01-01T00:00:00+00:00",
+            "dedup_key": "d",
+            "cache_key": "c",
+        }
+    ]
+
+
+def test_an_item_of_a_keyed_task_carries_its_key():
+    ((items, _),) = sent([7], to=task(key=lambda n: f"mod {n % 3}"))
+    assert items == [{"payload": 7, "key": "mod 1"}]
+
+
+def test_an_item_that_does_not_fit_is_named():
+    with pytest.raises(InvalidPayload) as refused:
+        sent([1, 2, "three"])
+    assert refused.value.path == "item 2: $"
+
+
+# Idempotency.
+
+
+def test_the_same_request_has_the_same_digest_however_it_is_cut_into_calls():
+    whole = digest(range(10))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(submission, "CALL_JOBS", 3)
+        assert digest(range(10)) == whole
+
+
+@pytest.mark.parametrize(
+    ("items", "options"),
+    [([1, 3], {}), ([2, 1], {}), ([1], {}), ([1, 2], {"priority": 1}), ([12], {})],
+)
+def test_another_request_has_another_digest(items: list[int], options: dict[str, Any]):
+    assert digest(items, **options) != digest([1, 2])
+
+
+def test_a_repeated_request_is_sent_no_further_than_needed(monkeypatch: pytest.MonkeyPatch):
+    earlier = digest(range(9))
+    monkeypatch.setattr(submission, "CALL_JOBS", 2)
+    under_way = Submission(task(), {"idempotency_key": "k"})
+    (first,) = made(under_way, range(9), {"batch_id": "b", "digest": earlier})
+    assert json.loads(first["items"]) == [{"payload": 0}, {"payload": 1}]
+    assert (under_way.batch_id, under_way.is_repeated) == ("b", True)
+
+
+def test_a_repeated_request_that_differs_in_its_last_item_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    earlier = digest(range(9))
+    monkeypatch.setattr(submission, "CALL_JOBS", 2)
+    under_way = Submission(task(), {"idempotency_key": "k"})
+    with pytest.raises(IdempotencyConflict, match='The idempotency key "k" was used'):
+        made(under_way, [*range(8), 99], {"batch_id": "b", "digest": earlier})
+
+
+def test_a_single_job_has_a_digest_of_everything_that_is_asked_for():
+    def digest_of(payload: int, **options: Any) -> str:
+        asked: Any = {"idempotency_key": "k", **options}
+        call = enqueue_call(task(), payload, asked)
+        return json.loads(call["options"])["digest"]
+
+    assert digest_of(1) == digest_of(1)
+    assert (
+        len({digest_of(1), digest_of(2), digest_of(1, priority=1), digest_of(1, tenant="t")}) == 4
+    )
+
+
+# Options.
+
+
+def test_options_are_written_as_the_database_wants_them():
+    assert written_options(
+        {
+            "tenant": "ann",
+            "priority": -5,
+            "delay": timedelta(minutes=1),
+            "expires_in": 3600,
+            "labels": {"team": "a"},
+            "limit": 3,
+            "on_finish": task(),
+            "cache_key": None,
+        }
+    ) == {
+        "tenant": "ann",
+        "priority": -5,
+        "delay": 60.0,
+        "expires_in": 3600,
+        "labels": {"team": "a"},
+        "limit": 3,
+        "on_finish": "double",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"delay": 1, "run_at": datetime.now(UTC)}, "Give either a delay or a time to run at"),
+        (
+            {"run_at": datetime(2030, 1, 1)},
+            "run_at needs a time zone: 2030-01-01T00:00:00 has none",
+        ),
+        ({"run_at": "tomorrow"}, "run_at must be a datetime, not 'tomorrow'"),
+        ({"delay": -1}, "delay must be from 0 seconds to ten years, not -1"),
+        ({"delay": float("nan")}, "delay must be from 0 seconds to ten years, not nan"),
+        ({"delay": "soon"}, "delay must be from 0 seconds to ten years, not 'soon'"),
+        ({"expires_in": timedelta(days=4000)}, "expires_in must be from 0 seconds to ten years"),
+        ({"priority": 32_768}, "A priority goes from -32768 to 32767, not 32768"),
+        ({"priority": 1.5}, "A priority goes from -32768 to 32767, not 1.5"),
+        ({"priority": 1.0}, "A priority goes from -32768 to 32767, not 1.0"),
+        ({"priority": "high"}, "A priority goes from -32768 to 32767, not 'high'"),
+        ({"tenant": ""}, "tenant must be 1 to 500 characters"),
+        ({"tenant": 7}, "tenant must be 1 to 500 characters"),
+        ({"idempotency_key": "x" * 501}, "idempotency_key must be 1 to 500 characters"),
+        ({"dedup_key": "\0"}, "dedup_key must be 1 to 500 characters"),
+        ({"cache_key": "\ud800"}, "cache_key must be 1 to 500 characters"),
+        ({"labels": ["a"]}, "Labels are names with values, not"),
+        ({"labels": {"a": 1}}, "A label must be 1 to 500 characters"),
+        ({"on_finish": 7}, "on_finish is a task or the name of one, not 7"),
+        ({"colour": "red"}, 'There is no option "colour"'),
+    ],
+)
+def test_an_option_that_does_not_fit_is_refused(options: dict[str, Any], sentence: str):
+    with pytest.raises(InvalidInput, match=sentence):
+        written_options(options)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True])
+def test_a_batch_that_could_never_run_is_refused(limit: Any):
+    with pytest.raises(InvalidLimit, match="The limit of a batch must be a whole number from 1"):
+        written_options({"limit": limit})
