@@ -214,6 +214,23 @@ def test_checkpoints_outlive_the_attempt(engine: Engine, worker: int):
     assert claim.checkpoints == {"a": 1, "b": [2]}
 
 
+def test_a_stage_starts_without_the_checkpoints_of_the_one_before_it(engine: Engine, worker: int):
+    engine.batch("work", 1)
+    (first,) = engine.claim(worker, "work")
+    engine.value("select batchmill.save_checkpoint(%s, %s, 'step', '1')", first.id, first.fence)
+    engine.finish(outcome.advanced(first, "next", "", "1"))
+    (second,) = engine.claim(worker, "next")
+    assert second.checkpoints is None
+
+
+def test_a_job_has_the_labels_of_its_batch(engine: Engine, worker: int):
+    engine.batch("work", 1, labels={"club": "blue"})
+    engine.enqueue("work", labels={"club": "red"})
+    engine.batch("work", 1, labels={"club": "green"})
+    labels = {c.labels["club"] if c.labels else None for c in engine.claim(worker, "work")}
+    assert labels == {"blue", "red", "green"}
+
+
 def test_progress_is_numbered_among_the_events_and_the_last_one_kept(engine: Engine, worker: int):
     batch = engine.batch("work", 2)
     claims = engine.claim(worker, "work")

@@ -323,6 +323,21 @@ def test_a_batch_that_expires_before_it_is_finished_is_cancelled(engine: Engine,
     assert engine.expire()["deleted"] == 1
 
 
+def test_an_expired_batch_keeps_its_past_while_one_of_its_jobs_still_runs(
+    engine: Engine, worker: int
+):
+    batch = engine.batch("work", 2, expires_in=60)
+    done, running = engine.claim(worker, "work")
+    engine.complete(done)
+    engine.advance_clock(3 * 86_400)
+    assert engine.expire()["dropped"] == 0
+    before = engine.events(batch)
+    engine.complete(running)
+    assert engine.events(batch) == [*before, "job_cancelled", "batch_cancelled"]
+    engine.expire()
+    assert engine.events(batch) == []
+
+
 def test_the_inputs_of_a_failed_job_are_kept_until_its_batch_expires(engine: Engine, worker: int):
     batch = engine.batch("work", ["input"], expires_in=86_400)
     engine.fail(*engine.claim(worker, "work"))

@@ -289,6 +289,26 @@ def test_a_limit_of_ones_own_stands_above_the_template(engine: Engine, worker: i
     assert claimed(engine, worker) == 0
 
 
+def test_pausing_a_template_pauses_also_those_with_a_limit_of_their_own(
+    engine: Engine, worker: int
+):
+    engine.set_limit("tenant:*", 1)
+    engine.set_limit("tenant:ann", 3)
+    engine.batch("work", 9, tenant="ann")
+    engine.set_limit("tenant:*", paused=True)
+    assert claimed(engine, worker) == 0
+    engine.set_limit("tenant:ann", paused=False)
+    assert claimed(engine, worker) == 0
+    engine.set_limit("tenant:*", paused=False)
+    assert claimed(engine, worker) == 3
+
+
+def test_a_batch_with_a_limit_keeps_to_the_rate_of_all_batches(engine: Engine, worker: int):
+    engine.set_limit("batch:*", rate=Rate(2, 10))
+    engine.batch("work", 9, limit=5)
+    assert claimed(engine, worker) == 2
+
+
 def test_the_upkeep_keeps_limits_that_count_and_drops_those_that_do_not(
     engine: Engine, worker: int
 ):

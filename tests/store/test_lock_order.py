@@ -33,12 +33,14 @@ STOPS = {
 
 @dataclass
 class World:
-    """Two batches, each with jobs that wait, run and have failed, on lanes of two stages; and one
-    whose only job runs at its second stage, so that the lane of its first is empty."""
+    """Two batches, each with jobs that wait, run and have failed, on lanes of two stages; one whose
+    only job runs at its second stage, so that the lane of its first is empty; and a job without a
+    batch that no claim has put into a lane yet."""
 
     worker: int
     batches: list[UUID]
     claims: list[Claim]
+    submitted: int
 
 
 def claim(engine: Engine, world: World) -> None:
@@ -67,6 +69,10 @@ def cancel_batch(engine: Engine, world: World) -> None:
 
 def cancel_job(engine: Engine, world: World) -> None:
     engine.call("cancel_job", world.claims[-1].id)
+
+
+def cancel_submitted(engine: Engine, world: World) -> None:
+    engine.call("cancel_job", world.submitted)
 
 
 def retry_batch(engine: Engine, world: World) -> None:
@@ -101,6 +107,7 @@ RIVALS = [
     report,
     cancel_batch,
     cancel_job,
+    cancel_submitted,
     retry_batch,
     set_limit,
     set_template,
@@ -130,8 +137,9 @@ def build(engine: Engine) -> World:
         engine.finish(outcome.advanced(advancing, "second", "", "1"))
     claims = [last, *claims[2:4], *claims[6:]]
     assert len({c.batch_id for c in claims}) == 3
+    submitted = engine.enqueue("first")["job_id"]
     stand_backwards(engine)
-    return World(worker, batches, claims)
+    return World(worker, batches, claims, submitted)
 
 
 def stand_backwards(engine: Engine) -> None:
