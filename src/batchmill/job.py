@@ -32,9 +32,9 @@ class Desk(Protocol):
 
 
 class JobInfo:
-    """What every handler can read, wherever it runs."""
+    """What every handler can read, wherever it runs. Made when the handler begins."""
 
-    def __init__(self, claim: Claim, deadline: float | None = None):
+    def __init__(self, claim: Claim, timeout: float | None = None):
         self.id = claim.id
         self.position = claim.position
         self.task = claim.task
@@ -45,7 +45,7 @@ class JobInfo:
         self.labels = claim.labels or {}
         self.cancelled = False
         self._claim = claim
-        self._deadline = deadline
+        self._deadline = None if timeout is None else time.monotonic() + timeout
         self._checkpoints = dict(claim.checkpoints or {})
 
     @property
@@ -67,8 +67,8 @@ class JobInfo:
 class Job(JobInfo):
     """For async handlers."""
 
-    def __init__(self, claim: Claim, desk: Desk, result: Codec, deadline: float | None = None):
-        super().__init__(claim, deadline)
+    def __init__(self, claim: Claim, desk: Desk, result: Codec, timeout: float | None = None):
+        super().__init__(claim, timeout)
         self._desk = desk
         self._codec = result
         self._result: str | None = None
@@ -118,8 +118,8 @@ class Channel(Protocol):
 class SyncJob(JobInfo):
     """For plain functions, in a thread or a process."""
 
-    def __init__(self, claim: Claim, channel: Channel, deadline: float | None = None):
-        super().__init__(claim, deadline)
+    def __init__(self, claim: Claim, channel: Channel, timeout: float | None = None):
+        super().__init__(claim, timeout)
         self._channel = channel
 
     def progress(self, stage: str, message: str = "", percent: float | None = None) -> None:

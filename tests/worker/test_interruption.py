@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -14,6 +16,7 @@ from batchmill import (
     Mill,
     Retry,
     SyncJob,
+    Worker,
     WorkerOptions,
 )
 
@@ -54,6 +57,80 @@ async def test_a_thread_that_takes_too_long_is_told_and_left_behind(mill: Mill) 
             await job.result()
         assert failure.value.error_code == "timeout"
         assert await asyncio.to_thread(told.wait, 10)
+
+
+class OneThread:
+    """A worker with one thread, which is held until it is let go."""
+
+    def __init__(self, mill: Mill):
+        self._mill = mill
+        self._let_go = threading.Event()
+        self.begun: list[int] = []
+
+        @mill.task
+        def hold() -> None:
+            self._let_go.wait()
+
+        @mill.task(timeout=1, retry=ONCE)
+        def work(job: SyncJob, n: int) -> float | None:
+            self.begun.append(n)
+            return job.remaining
+
+        self._hold, self.work = hold, work
+
+    def let_go(self) -> None:
+        self._let_go.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Worker]:
+        async with self._mill.running(WorkerOptions(threads=1)) as worker:
+            try:
+                await started(await self._mill.submit(self._hold, [None]))
+                yield worker
+            finally:
+                self.let_go()
+
+
+async def test_the_time_of_a_plain_function_begins_when_it_does(mill: Mill) -> None:
+    """Not while it waits for a free thread: there, as much time passes as it has in all."""
+
+    @mill.task(timeout=1, retry=ONCE)
+    async def as_long() -> None:
+        await asyncio.Event().wait()
+
+    thread = OneThread(mill)
+    async with thread.running():
+        waiting = await mill.submit(thread.work, [1])
+        await started(waiting)
+        with pytest.raises(JobFailed):
+            await (await mill.enqueue(as_long)).result()
+        thread.let_go()
+        (remaining,) = (await waiting.results()).values
+    assert remaining > 0
+
+
+async def test_what_is_cancelled_while_it_waits_for_a_thread_never_begins(mill: Mill) -> None:
+    thread = OneThread(mill)
+    async with thread.running():
+        waiting = await mill.submit(thread.work, [1])
+        await started(waiting)
+        await waiting.cancel()
+        assert (await waiting.wait()).state == "cancelled"
+        thread.let_go()
+        await (await mill.submit(thread.work, [2])).results()
+    assert thread.begun == [2]
+
+
+async def test_what_waits_for_a_thread_goes_back_when_the_worker_stops(mill: Mill) -> None:
+    thread = OneThread(mill)
+    async with thread.running() as worker:
+        waiting = await mill.submit(thread.work, [1])
+        await started(waiting)
+        worker.stop()
+        async for event in waiting.events():
+            if event.type == "job_released":
+                break
+    assert thread.begun == []
 
 
 async def test_cancelling_a_batch_interrupts_running_jobs_and_starts_no_others(mill: Mill) -> None:

@@ -1,8 +1,7 @@
 """One attempt at a job in this worker, from its claim to its outcome."""
 
 import asyncio
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -23,15 +22,18 @@ class Stop(StrEnum):
 class Attempt:
     claim: Claim
     task: Task[..., Any]
-    started: float = field(default_factory=time.monotonic)
     running: asyncio.Task[None] | None = None
     job: JobInfo | None = None
+    has_begun: bool = False
     stop: Stop | None = None
     is_over: bool = False
 
-    @property
-    def deadline(self) -> float | None:
-        return None if self.task.timeout is None else self.started + self.task.timeout
+    def begin(self, job: JobInfo | None = None) -> None:
+        """The handler begins. In a thread this is called there, maybe after it was told to stop."""
+        self.has_begun = True
+        self.job = job
+        if job is not None and self.stop is not None:
+            job.cancelled = True
 
     def interrupt(self, stop: Stop) -> None:
         """Tells the handler to stop; the first reason given stays the reason."""

@@ -9,7 +9,6 @@ import json
 import resource
 import runpy
 import sys
-import time
 from datetime import UTC, datetime
 from functools import cache
 from multiprocessing.connection import Connection
@@ -63,7 +62,7 @@ def answer(conn: Connection, order: dict[str, Any]) -> dict[str, Any]:
         task = find_task(order["module"], order["name"], order["main"])
         claim = Claim._make(order["claim"])
         payload = task.payload.load(claim.payload)
-        job = SyncJob(claim, PipeChannel(conn), _deadline(order["timeout"]))
+        job = SyncJob(claim, PipeChannel(conn), order["timeout"])
         send(conn, {"begun": True})
         return describe(task, task.function(**task.signature.arguments(job, payload)))
     except (Exception, SystemExit) as error:
@@ -97,10 +96,6 @@ def find_task(module: str, name: str, main: str | None) -> Task[..., Any]:
         if isinstance(value, Task) and value.name == name:
             return value
     raise LookupError(f"{module} has no task {name} at its top level, where a process looks.")
-
-
-def _deadline(timeout: float | None) -> float | None:
-    return None if timeout is None else time.monotonic() + timeout
 
 
 def _limit_memory(most: int | None) -> None:

@@ -103,7 +103,7 @@ class Executor:
     def release_waiting(self) -> None:
         """Gives back what has not begun."""
         for attempt in list(self._attempts.values()):
-            if attempt.job is None:
+            if not attempt.has_begun:
                 attempt.interrupt(Stop.RELEASED)
 
     async def emptied(self) -> None:

@@ -90,6 +90,7 @@ class Processes:
         await self._in_thread(child.send, _order(attempt))
         async with asyncio.timeout(IMPORT_TIMEOUT):
             message = await self._in_thread(child.receive)
+        attempt.begin()
         async with asyncio.timeout(attempt.task.timeout):
             while not message.keys() & ANSWERS:
                 await self._heed(child, attempt, desk, message)

@@ -34,14 +34,13 @@ class Runners:
 
     async def run(self, attempt: Attempt, payload: Any) -> Outcome | None:
         """The outcome that the handler asks for; None if it recorded its completion itself."""
-        task = attempt.task
-        if task.place is Place.PROCESS:
-            return await self._in_process(attempt)
-        run = self._on_loop if task.place is Place.LOOP else self._in_thread
-        if task.timeout is None:
-            return await run(attempt, payload)
-        async with asyncio.timeout(task.timeout):
-            return await run(attempt, payload)
+        match attempt.task.place:
+            case Place.LOOP:
+                return await self._on_loop(attempt, payload)
+            case Place.PROCESS:
+                return await self._in_process(attempt)
+            case _:
+                return await self._in_thread(attempt, payload)
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -49,28 +48,46 @@ class Runners:
 
     async def _on_loop(self, attempt: Attempt, payload: Any) -> Outcome | None:
         task = attempt.task
-        attempt.job = job = Job(attempt.claim, self._desk, task.result, attempt.deadline)
-        value = await task.function(**task.signature.arguments(job, payload))
+        job = Job(attempt.claim, self._desk, task.result, task.timeout)
+        attempt.begin(job)
+        async with asyncio.timeout(task.timeout):
+            value = await task.function(**task.signature.arguments(job, payload))
         return None if job.is_recorded else self._outcome_of(attempt, value)
 
     async def _in_thread(self, attempt: Attempt, payload: Any) -> Outcome:
-        task = attempt.task
+        """The time for it begins with the handler: waiting for a free thread does not count."""
+        task, loop = attempt.task, asyncio.get_running_loop()
         channel = LoopChannel(attempt.claim, self._desk)
-        attempt.job = job = SyncJob(attempt.claim, channel, attempt.deadline)
-        arguments = task.signature.arguments(job, payload)
-        loop = asyncio.get_running_loop()
-        call = loop.run_in_executor(self._threads, lambda: task.function(**arguments))
-        try:
-            return self._outcome_of(attempt, await asyncio.shield(call))
-        except asyncio.CancelledError:
-            # A thread cannot be stopped, only asked; its slot stays taken while it is.
-            job.cancelled = True
-            await asyncio.wait({call}, timeout=self._patience)
-            raise
+        begun = asyncio.Event()
+
+        def handle() -> Any:
+            job = SyncJob(attempt.claim, channel, task.timeout)
+            attempt.begin(job)
+            loop.call_soon_threadsafe(begun.set)
+            return task.function(**task.signature.arguments(job, payload))
+
+        thread = self._threads.submit(handle)
+        call = asyncio.wrap_future(thread)
+        call.add_done_callback(lambda _: begun.set())
+        async with asyncio.timeout(None) as limit:
+            try:
+                await begun.wait()
+                if task.timeout is not None:
+                    limit.reschedule(loop.time() + task.timeout)
+                return self._outcome_of(attempt, await asyncio.shield(call))
+            except asyncio.CancelledError:
+                if not thread.cancel():
+                    await self._ask_to_stop(attempt, call)
+                raise
+
+    async def _ask_to_stop(self, attempt: Attempt, call: asyncio.Future[Any]) -> None:
+        """A thread cannot be stopped, only asked; its slot stays taken while it is."""
+        if attempt.job is not None:
+            attempt.job.cancelled = True
+        await asyncio.wait({call}, timeout=self._patience)
 
     async def _in_process(self, attempt: Attempt) -> Outcome:
         claim, task = attempt.claim, attempt.task
-        attempt.job = SyncJob(claim, LoopChannel(claim, self._desk), attempt.deadline)
         match await self._processes.run(attempt, self._desk):
             case {"result": result}:
                 return outcome.completed(claim, result)
