@@ -158,16 +158,20 @@ class Mill:
 
     @asynccontextmanager
     async def running(self, options: WorkerOptions | None = None) -> AsyncIterator[Worker]:
-        """A worker in this process for as long as the block lasts; drains at its end."""
+        """A worker in this process for as long as the block lasts.
+
+        It drains however the block ends; a cancellation meanwhile ends it at once.
+        """
         worker = self.worker(options)
         try:
             async with self, asyncio.TaskGroup() as group:
-                group.create_task(worker.run(), name="batchmill.worker")
-                await worker.ready.wait()
+                running = group.create_task(worker.run(), name="batchmill.worker")
                 try:
+                    await worker.ready.wait()
                     yield worker
                 finally:
                     worker.stop()
+                    await asyncio.wait({running})
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("batchmill.worker")
 
+CANCEL_AGAIN = 1.0
+
 
 class Shift:
     """Also the desk where its attempts leave what they have to say."""
@@ -158,9 +160,9 @@ class Shift:
         held = await self._delivery.held(self._worker)
         known = {attempt.claim.fence for attempt in self._executor.attempts}
         known |= self._completer.fences
-        for job_id, fence in held.items():
-            if fence not in known:
-                self._completer.add(outcome.released(unknown_claim(job_id, fence)))
+        for claim in held:
+            if claim.fence not in known:
+                self._completer.add(outcome.released(claim))
 
     def report(self, claim: Claim, progress: Progress) -> None:
         self._reporter.add(claim, progress)
@@ -188,19 +190,23 @@ class Shift:
         return self._mill.artifacts_of(claim)
 
 
-def unknown_claim(job_id: int, fence: int) -> Claim:
-    """Enough of a claim to give it back."""
-    return Claim(job_id, fence, "", 0, "", None, 0, "", "", 0, None, None, 0.0)
-
-
 @asynccontextmanager
 async def running(*parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Runs parts beside the block; the failure of one is the failure of the block."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(part) for part in parts]
-        yield
+        tasks = {group.create_task(part) for part in parts}
+        try:
+            yield
+        finally:
+            await end(tasks)
+
+
+async def end(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancels until all are done: an error that comes up meanwhile may swallow a cancellation."""
+    while tasks:
         for task in tasks:
             task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=CANCEL_AGAIN)
 
 
 async def first_of(*waits: Any, timeout: float | None = None) -> None:

@@ -1,0 +1,99 @@
+"""A worker inside a program: it ends with the block it runs beside, and drains however that ends."""
+
+import asyncio
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from batchmill import JobState, Mill, SchemaError
+from batchmill.worker.shift import running
+from tests.library.tools import one, until
+
+
+class Program:
+    """Runs one job beside a block that is left in the middle of it."""
+
+    def __init__(self, mill: Mill):
+        self._mill = mill
+        self.begun, self.gate, self.leave = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        @mill.task
+        async def work() -> str:
+            self.begun.set()
+            await self.gate.wait()
+            return "done"
+
+        self._work = work
+
+    async def run(self) -> None:
+        async with self._mill.running():
+            self.job = await self._mill.enqueue(self._work)
+            await self.leave.wait()
+            raise LookupError("the block's own")
+
+
+def is_draining(sql: psycopg.Connection) -> bool:
+    return one(sql, "select state::text from batchmill.workers") == ("draining",)
+
+
+async def test_a_block_that_is_cancelled_drains_its_worker(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    program = Program(mill)
+    block = asyncio.create_task(program.run())
+    await program.begun.wait()
+    block.cancel()
+    await until(lambda: is_draining(sql))
+    program.gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await block
+    assert (await program.job.get()).state is JobState.COMPLETED
+
+
+async def test_a_block_that_raises_drains_its_worker(mill: Mill, sql: psycopg.Connection) -> None:
+    program = Program(mill)
+    block = asyncio.create_task(program.run())
+    await program.begun.wait()
+    program.leave.set()
+    await until(lambda: is_draining(sql))
+    program.gate.set()
+    with pytest.raises(LookupError, match="the block's own"):
+        await block
+    assert (await program.job.get()).state is JobState.COMPLETED
+
+
+async def test_a_second_cancellation_ends_the_worker_at_once(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    program = Program(mill)
+    block = asyncio.create_task(program.run())
+    await program.begun.wait()
+    block.cancel()
+    await until(lambda: is_draining(sql))
+    block.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await block
+    assert (await program.job.get()).state is JobState.RUNNING
+
+
+async def test_a_worker_that_cannot_run_ends_its_block(empty_dsn: str) -> None:
+    mill = Mill(empty_dsn)
+    Program(mill)
+    with pytest.raises(SchemaError):
+        async with mill.running():
+            await asyncio.Event().wait()
+
+
+async def test_a_part_that_loses_its_cancellation_is_cancelled_again() -> None:
+    async def deaf_at_first() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    async with running(deaf_at_first()):
+        await asyncio.sleep(0)
+    with pytest.raises(ExceptionGroup):
+        async with running(deaf_at_first()):
+            await asyncio.sleep(0)
+            raise LookupError
