@@ -116,6 +116,21 @@ async def test_a_database_that_does_not_answer() -> None:
     assert result.stderr.startswith("error: Postgres does not answer")
 
 
+@pytest.mark.parametrize("name", ["status", "demo", "migrate up"])
+async def test_an_address_that_cannot_be_read_is_bad_input(name: str) -> None:
+    for dsn in ("nonsense://hidden", "hidden", "postgresql://me:hid/den@host/x"):
+        result = await Cli(dsn)(*name.split(), "--debug")
+        assert result.exit_code == ExitCode.BAD_INPUT
+        assert "error: The address of the database cannot be read" in result.stderr
+        assert "hid" not in result.stderr
+
+
+async def test_the_doctor_tells_of_an_address_that_cannot_be_read() -> None:
+    result = await Cli("hidden")("doctor")
+    assert result.exit_code == ExitCode.NOT_USABLE
+    assert "cannot be read" in result.stdout and "hidden" not in result.output
+
+
 async def test_a_missing_schema_says_what_to_run(empty_dsn: str) -> None:
     for name in ("status", "demo"):
         result = await Cli(empty_dsn)(name)

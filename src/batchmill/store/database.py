@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
@@ -40,6 +41,7 @@ class Database:
     no prepared statements, no LISTEN, settings only inside a transaction."""
 
     def __init__(self, dsn: str, *, pooler: Pooler = "auto", size: int = 10):
+        check_dsn(dsn)
         self.dsn = dsn
         self._wanted: Pooler = pooler
         self._size = size
@@ -119,6 +121,27 @@ class Database:
             "row_factory": dict_row,
             "prepare_threshold": None if self.behind_pooler else 5,
         }
+
+
+def check_dsn(dsn: str) -> None:
+    """What is wrong with it is not quoted: it may well be a part of the password."""
+    if not _is_readable(dsn):
+        raise ConfigurationError(
+            "The address of the database cannot be read: write it as "
+            "postgresql://user:password@host:5432/name, with special characters as %40 and the "
+            "like, or as host=… port=… dbname=… user=… password=…"
+        )
+
+
+def _is_readable(dsn: str) -> bool:
+    try:
+        parts = conninfo_to_dict(dsn)
+    except (psycopg.ProgrammingError, ValueError):
+        return False
+    host, ports = str(parts.get("host") or ""), str(parts.get("port") or "").split(",")
+    return "@" not in host and all(
+        not port or (port.isdecimal() and 0 < int(port) < 65_536) for port in ports
+    )
 
 
 async def rows(
