@@ -14,7 +14,7 @@ from batchmill.domain.job import Claim, JobState
 from batchmill.domain.limits import Limits, Rate
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
-from batchmill.store.delivery import outcomes_json
+from batchmill.store.delivery import claims, outcomes_json
 from batchmill.store.queries import queries
 
 LEASE = 30.0
@@ -87,7 +87,7 @@ class Engine:
             *(worker, list(wants), list(wants.values()), want, spare, self.since),
         )
         self.since = answer["since"]
-        return [Claim(*job) for job in answer["jobs"]]
+        return claims(answer)
 
     def finish(self, *outcomes: Outcome) -> list[int]:
         """The jobs whose outcome was refused."""
@@ -125,11 +125,11 @@ class Engine:
         if not found or not found["lapsed"]:
             return []
         ended = [
-            outcome.lost(held(job["id"], job["fence"], job["attempt"]), policy(job["retry"]), 0.5)
+            outcome.lost(Claim(**job["claim"]), policy(job["retry"]), 0.5)
             for job in found["lapsed"]
         ]
         refused = self.finish(*ended)
-        return [job["id"] for job in found["lapsed"] if job["id"] not in refused]
+        return [end.claim.id for end in ended if end.claim.id not in refused]
 
     def tidy(self) -> None:
         for name in ("add_statistics", "tidy", "tidy_limits"):
@@ -168,11 +168,6 @@ class Engine:
 
 def item(given: Any) -> Mapping[str, Any]:
     return given if isinstance(given, Mapping) and "payload" in given else {"payload": given}
-
-
-def held(job: int, fence: int, attempt: int = 1) -> Claim:
-    """Enough of a claim to end it."""
-    return Claim(job, fence, "", attempt, "", None, 0, "", "", 0, None, None, 0)
 
 
 def policy(data: Any) -> Retry:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from batchmill.domain import outcome
-from batchmill.domain.job import JobState
-from tests.store.engine import LEASE, TRANSIENT, Engine, held
+from batchmill.domain.job import Claim, JobState
+from tests.store.engine import LEASE, TRANSIENT, Engine
 
 Sessions = Callable[[], Engine]
 
@@ -95,9 +95,10 @@ def test_a_stale_attempt_can_write_nothing_at_all(engine: Engine, worker: int):
 def test_a_guessed_fence_opens_nothing(engine: Engine, worker: int):
     engine.batch("work", 2)
     (claim,) = engine.claim(worker, "work", want=1)
-    waiting = claim.id + 1
-    strangers = [held(claim.id, claim.fence + 1), held(waiting, claim.fence), held(waiting, 0)]
-    assert engine.complete(*strangers, held(999, 1)) == [claim.id, waiting, waiting, 999]
+    id, fence, lane, *_ = claim
+    waiting = id + 1
+    guesses = [(id, fence + 1, lane), (waiting, fence, lane), (waiting, 0, lane), (999, 1, 1)]
+    assert engine.complete(*(Claim(*guess) for guess in guesses)) == [id, waiting, waiting, 999]
 
 
 def test_an_outcome_that_comes_twice_counts_once(engine: Engine, worker: int):

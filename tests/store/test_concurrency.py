@@ -16,7 +16,7 @@ from batchmill.domain.limits import Limits
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
 from tests.invariants import violations
-from tests.store.engine import PERMANENT, TRANSIENT, Engine, held
+from tests.store.engine import PERMANENT, TRANSIENT, Engine
 from tests.store.ledger import Entry, exceeded, excesses, open_ledger
 from tests.store.rivals import Rival
 
@@ -160,8 +160,8 @@ def keep_up(actor: Actor) -> None:
 
 
 def held_by(engine: Engine, worker: int) -> list[Claim]:
-    query = "select id, fence from batchmill.jobs where worker_id = %s"
-    return [held(job, fence) for job, fence in engine.rows(query, worker)]
+    query = "select id, fence, lane_id from batchmill.jobs where worker_id = %s"
+    return [Claim(*row) for row in engine.rows(query, worker)]
 
 
 @pytest.mark.timeout(300)

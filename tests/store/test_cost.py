@@ -17,7 +17,7 @@ EXPLAIN = "explain (analyze, buffers, timing off, format json) "
 CLAIM = EXPLAIN + "select batchmill.claim(%s, array[%s], array[10], 10, 0, pg_current_xact_id())"
 REPORT = EXPLAIN + "select batchmill.report_progress(%s::json)"
 FINISH = EXPLAIN + "select batchmill.finish(%s::json)"
-STARTED = """select coalesce(json_agg(json_build_object('id', id, 'fence', fence, 'kind', 'completed',
+STARTED = """select coalesce(json_agg(json_build_object('id', id, 'fence', fence, 'lane', lane_id, 'kind', 'completed',
         'result', 1, 'progress', '{}'::json)), '[]')::text
     from batchmill.jobs where state = 'running' and task = %s"""
 SCANS = """select relname, seq_scan from pg_stat_xact_user_tables

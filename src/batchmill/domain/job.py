@@ -47,21 +47,23 @@ STATE_AFTER: dict[str, JobState] = {
 
 
 class Claim(NamedTuple):
-    """A job as its worker gets it: one attempt, known by its fence."""
+    """A job as its worker gets it: one attempt, known by its fence. To end it takes no more than
+    the first three."""
 
     id: int
     fence: int
-    task: str
-    attempt: int
-    payload: str
-    batch_id: str | None
-    position: int
-    tenant: str
-    key: str
-    snoozes: int
-    checkpoints: dict[str, Any] | None
-    labels: dict[str, Any] | None
-    created_at: float
+    lane: int
+    task: str = ""
+    attempt: int = 0
+    payload: str = ""
+    batch_id: str | None = None
+    position: int = 0
+    tenant: str = ""
+    key: str = ""
+    snoozes: int = 0
+    checkpoints: dict[str, Any] | None = None
+    labels: dict[str, Any] | None = None
+    created_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,8 @@ async def rescue(database: Database, lapsed: list[dict[str, Any]]) -> None:
     if not lapsed:
         return
     ended = [
-        outcome.lost(_claim(job), Retry.from_json(job["retry"] or {}), random.random())
+        outcome.lost(Claim(**job["claim"]), Retry.from_json(job["retry"] or {}), random.random())
         for job in lapsed
     ]
     refused = await database.value("finish", outcomes=outcomes_json(ended))
     log.warning("Rescued %d jobs from workers that are gone.", len(lapsed) - len(refused))
-
-
-def _claim(job: dict[str, Any]) -> Claim:
-    return Claim(
-        job["id"], job["fence"], job["task"], job["attempt"], "", None, 0, "", "", 0, None, None, 0
-    )

@@ -1,4 +1,4 @@
-"""The schema: numbered migrations for what holds data; functions are made anew when they changed."""
+"""The schema: numbered migrations for what holds data; functions are made anew as they change."""
 
 import hashlib
 from dataclasses import dataclass

@@ -23,8 +23,8 @@ class Delivery(Protocol):
         """Records progress; returns the jobs that were no longer this attempt's."""
         ...
 
-    async def held(self, worker: int) -> dict[int, int]:
-        """The fences of the jobs that count as this worker's, by job."""
+    async def held(self, worker: int) -> list[Claim]:
+        """The jobs that count as this worker's: enough of each to give it back."""
         ...
 
     async def close(self) -> None: ...

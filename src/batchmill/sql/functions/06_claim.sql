@@ -249,7 +249,7 @@ begin
         set state = 'running', attempt = attempt + 1, fence = nextval('fences'),
             worker_id = worker, started_at = moment
         where id = any (chosen)
-        returning id, batch_id, position, task, tenant, key, attempt, snoozes, fence, payload,
+        returning id, lane_id, batch_id, position, task, tenant, key, attempt, snoozes, fence, payload,
             checkpoints, labels, created_at
     ), placed as (
         -- Nulls are last, so what has no batch takes no place of one that has.
@@ -261,11 +261,13 @@ begin
             json_build_object('task', task, 'attempt', attempt), moment, expiry[place]
         from placed where batch_id is not null
     )
-    select json_agg(json_build_array(
-        id, fence, task, attempt, payload::text, batch_id, position, tenant, key, snoozes, checkpoints,
-        coalesce(labels, of_labels[place]), extract(epoch from created_at))
-        order by array_position(chosen, id))
-    into claimed from placed;
+    -- By columns: for each value of a row, json_build_array would look its type up again.
+    select json_build_array(
+        json_agg(id), json_agg(fence), json_agg(lane_id), json_agg(task), json_agg(attempt),
+        json_agg(payload::text), json_agg(batch_id), json_agg(position), json_agg(tenant),
+        json_agg(key), json_agg(snoozes), json_agg(checkpoints),
+        json_agg(coalesce(labels, of_labels[place])), json_agg(extract(epoch from created_at)))
+    into claimed from (select * from placed order by array_position(chosen, id)) in_turn;
     return claimed;
 end $$;
 

@@ -1,6 +1,6 @@
 -- How an attempt ended, as its worker tells it.
 create type outcome as (
-    id bigint, fence bigint, kind text, result json, error jsonb, delay double precision,
+    id bigint, fence bigint, lane bigint, kind text, result json, error jsonb, delay double precision,
     task text, key text, payload json, progress json
 );
 
@@ -41,7 +41,7 @@ begin
     from unnest(given) o
     cross join lateral (
         select * from jobs
-        where jobs.id = o.id and fence = o.fence offset 0) j;
+        where jobs.id = o.id and fence = o.fence and lane_id = o.lane offset 0) j;
 
     if ended is not null then
         perform count_ends(ended);
@@ -71,9 +71,7 @@ begin
     loop
         lane_ids := lane_ids || lane_for(target.task, target.tenant, target.batch_id, target.key);
     end loop;
-    return lane_ids || array(
-        select distinct j.lane_id from unnest(given) o cross join lateral (
-            select lane_id from jobs where jobs.id = o.id and jobs.fence = o.fence offset 0) j);
+    return lane_ids || array(select distinct lane from unnest(given));
 end $$;
 
 -- Takes ended attempts off the counts of their lanes and limits.

@@ -25,7 +25,8 @@ begin
         'now', clock(),
         'lapsed', (
             select coalesce(json_agg(lapsed), '[]') from (
-                select j.id, j.fence, j.task, j.attempt, t.retry
+                select json_build_object('id', j.id, 'fence', j.fence, 'lane', j.lane_id,
+                    'task', j.task, 'attempt', j.attempt) as claim, t.retry
                 from jobs j left join workers w on w.id = j.worker_id
                 left join tasks t on t.name = j.task
                 where j.state = 'running' and (w.id is null or w.state in ('lost', 'stopped'))

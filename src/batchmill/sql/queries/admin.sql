@@ -59,7 +59,7 @@ cross join lateral (
     select min(head.run_at) as at from waiting w
     cross join lateral (
         (select j.run_at from batchmill.jobs j
-         where j.lane_id = w.id and j.state = 'ready' order by -j.priority, j.id limit 1)
+         where j.lane_id = w.id and j.state = 'ready' order by -j.priority, j.id + 0 limit 1)
         union all
         (select j.run_at from batchmill.jobs j
          where j.lane_id = w.id and j.state = 'scheduled' and j.run_at <= batchmill.clock()
@@ -97,7 +97,7 @@ where waiting.n > 0
 order by waiting.n desc, l.task, l.tenant, l.id limit %(count)s
 
 -- name: limits_in_use
-select name, coalesce(set_slots, declared_slots) as slots, running, rate, period, paused,
+select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, running, rate, period, paused,
     set_slots is not null or set_rate is not null as is_set
 from batchmill.limits
 where (running > 0 or paused or parked) and (slots is not null or rate is not null)
