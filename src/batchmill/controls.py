@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from batchmill.domain.cron import Cron, Missed
-from batchmill.domain.limits import LimitRecord, Rate, check_count, check_name
+from batchmill.domain.limits import LimitRecord, Rate, Slots, check_name, written_slots
 from batchmill.errors import NotFound
 from batchmill.submission import written_options
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class LimitControls:
     """Names are `system`, `task:T`, `tenant:N`, `batch:B`, `key:K`, `task:T/tenant:N` and
-    `task:T/key:K`; `*` in the last place stands for all of them."""
+    `task:T/key:K`; `tenant:*`, `task:T/batch:*` and so on stand for each of them by itself."""
 
     def __init__(self, mill: "Mill"):
         self._mill = mill
@@ -26,12 +26,13 @@ class LimitControls:
         return [LimitRecord(**row) for row in await self._mill.database.rows("limits")]
 
     async def set(
-        self, name: str, *, slots: int | None = None, rate: Rate | None = None
+        self, name: str, *, slots: Slots | None = None, rate: Rate | None = None
     ) -> LimitRecord:
-        """Sets slots or a rate over what the code declares, at once and for every worker."""
-        if slots is not None:
-            check_count("The slots of a limit", slots)
-        return await self._change(name, slots=slots, rate=rate)
+        """Sets slots or a rate over what the code declares, at once and for every worker.
+
+        `slots="unlimited"` takes away the slots that the code declares.
+        """
+        return await self._set(name, slots=written_slots(slots), rate=rate)
 
     async def reset(self, name: str) -> LimitRecord:
         """Goes back to what the code declares."""
@@ -39,31 +40,42 @@ class LimitControls:
 
     async def pause(self, name: str) -> LimitRecord:
         """Lets nothing more start, of a task, a tenant or any other name; what runs goes on."""
-        return await self._change(name, paused=True)
+        return await self._set(name, paused=True)
 
     async def resume(self, name: str) -> LimitRecord:
         return await self._change(name, paused=False)
 
-    async def _change(
+    async def _set(
         self,
         name: str,
         *,
         slots: int | None = None,
         rate: Rate | None = None,
         paused: bool | None = None,
-        reset: bool = False,
     ) -> LimitRecord:
+        """Makes the limit if there is none of that name."""
         check_name(name)
         await self._mill.open()
-        found = await self._mill.database.rows(
+        (found,) = await self._mill.database.rows(
             "set_limit",
             name=name,
             slots=slots,
             rate=rate.starts if rate else None,
             period=rate.period if rate else None,
             paused=paused,
-            reset=reset,
         )
+        return LimitRecord(**found)
+
+    async def _change(
+        self, name: str, *, paused: bool | None = None, reset: bool = False
+    ) -> LimitRecord:
+        check_name(name)
+        await self._mill.open()
+        found = await self._mill.database.rows(
+            "change_limit", name=name, paused=paused, reset=reset
+        )
+        if not found:
+            raise NotFound(f'There is no limit "{name}".')
         return LimitRecord(**found[0])
 
 

@@ -74,7 +74,8 @@ def test_the_nearest_type_decides(error: Exception, code: ExitCode) -> None:
         (2, f"submit pack 1 --app {SHOP}", "payload 1: $: Input should be an object"),
         (2, "limits set nonsense --slots 1", '"nonsense" names no limit'),
         (2, "limits set task:pack", "Say what to set"),
-        (2, "limits set task:pack --slots -1", "The slots of a limit must be"),
+        (2, "limits set task:pack --slots many", "--slots is a number from 0 on, or unlimited"),
+        (2, "limits set task:* --slots 1", "tenant:*, batch:*, key:*, task:NAME/tenant:*"),
         (2, "limits set task:pack --rate 0/1", "The starts of a rate must be"),
         (2, "limits set task:pack --rate fast", '"fast" is no rate'),
         (2, f"watch {MISSING} --after 3", "--after is for --json"),
@@ -93,6 +94,8 @@ def test_the_nearest_type_decides(error: Exception, code: ExitCode) -> None:
         (3, f"retry {MISSING}", f"There is no batch {MISSING}"),
         (3, "job 1", "There is no job 1"),
         (3, "retry 1", "There is no job 1"),
+        (3, "resume task:pack", 'There is no limit "task:pack"'),
+        (3, "limits reset tenant:x", 'There is no limit "tenant:x"'),
         (3, "schedules pause nope", 'There is no schedule "nope"'),
     ],
 )

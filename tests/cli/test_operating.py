@@ -100,6 +100,8 @@ async def test_limits(cli: Cli, shop_mill: Mill) -> None:
     assert [limit["name"] for limit in await cli.json("limits")] == ["task:pack"]
     assert await cli.json("limits") == await cli.json("limits", "list")
     assert "10 in 60 s" in "".join(await cli.lines("limits"))
+    unlimited = await cli.json("limits", "set", "task:pack", "--slots", "unlimited")
+    assert (unlimited["slots"], unlimited["rate"]) == (None, 10)
     await cli.lines("limits", "reset", "task:pack")
     assert await cli.json("limits") == []
 

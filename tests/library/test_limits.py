@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from batchmill import InvalidLimit, Item, Job, Limits, Mill, Rate, Task, WorkerOptions
+from batchmill import InvalidLimit, Item, Job, Limits, Mill, NotFound, Rate, Task, WorkerOptions
 from tests.invariants import violations
 from tests.library.tools import echo_on, one, rows, until, until_event
 from tests.store.engine import Engine
@@ -252,6 +252,39 @@ async def test_what_an_operator_set_goes_back_to_what_the_code_declares(mill: Mi
         gates.let_go(6)
         await batch.wait()
     assert gates.most <= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "declared"),
+    [
+        ("task:work", Limits(total=2)),
+        ("task:work/tenant:*", Limits(per_tenant=2)),
+        ("task:work/batch:*", Limits(per_batch=2)),
+    ],
+)
+async def test_slots_that_the_code_declares_can_be_set_to_unlimited(
+    mill: Mill, name: str, declared: Limits
+) -> None:
+    gates = Gates()
+    work = gates.define(mill, limits=declared)
+    async with mill.running():
+        record = await mill.limits.set(name, slots="unlimited")
+        assert (record.slots, record.is_set, record.paused) == (None, True, False)
+        batch = await mill.submit(work, range(6))
+        await until_event(batch, "job_started", count=6)
+        assert record.name in [limit.name for limit in await mill.limits.all()]
+        assert (await mill.limits.reset(name)).slots == 2
+        gates.let_go(6)
+        await batch.wait()
+
+
+async def test_a_limit_that_is_not_there_cannot_be_resumed_or_reset(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    for attempt in (mill.limits.resume("tenant:nobody"), mill.limits.reset("task:nothing")):
+        with pytest.raises(NotFound, match='There is no limit "t'):
+            await attempt
+    assert one(sql, "select count(*) from batchmill.limits") == (0,)
 
 
 async def test_what_an_operator_set_outlives_the_workers(dsn: str) -> None:

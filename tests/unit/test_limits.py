@@ -69,7 +69,7 @@ def test_the_names_that_limits_have(name: str):
     "name",
     [
         *("", "systems", "task:", "task:no spaces", "tenant:", "task:t/batch:0b9f", "task:t/x:y"),
-        *("x:y", "tenant:\0", "key:\ud800", "task:t/", "system:*"),
+        *("x:y", "tenant:\0", "key:\ud800", "task:t/", "system:*", "task:*"),
     ],
 )
 def test_any_other_name_is_refused_with_those_that_there_are(name: str):

@@ -21,7 +21,7 @@ MEANINGS = {
     ExitCode.DONE: "done",
     ExitCode.WORK_FAILED: "what was waited for failed, in whole or in part, or was cancelled",
     ExitCode.BAD_INPUT: "wrong usage, bad input or a wrong setting; nothing was written",
-    ExitCode.NOT_FOUND: "no such batch, job or schedule",
+    ExitCode.NOT_FOUND: "no such batch, job, limit or schedule",
     ExitCode.NOT_USABLE: "the database or its schema cannot be used as it is",
     ExitCode.CONFLICT: "its state does not allow this, or the key has another request",
     ExitCode.UNEXPECTED: "an error that batchmill did not expect",

@@ -9,7 +9,7 @@ from rich.text import Text
 from batchmill.cli.command import add, add_listing, group
 from batchmill.cli.completion import complete_limit
 from batchmill.cli.output import note, number, span, table
-from batchmill.cli.parsing import parse_rate
+from batchmill.cli.parsing import parse_rate, parse_slots
 from batchmill.cli.session import Session
 from batchmill.domain.limits import LimitRecord
 from batchmill.errors import InvalidInput
@@ -35,7 +35,9 @@ async def list_limits(session: Session) -> None:
 async def set_limit(
     session: Session,
     name: Name,
-    slots: Annotated[int | None, typer.Option(help="How many may run at once.")] = None,
+    slots: Annotated[
+        str | None, typer.Option(metavar="N|unlimited", help="How many may run at once.")
+    ] = None,
     rate: Annotated[
         str | None, typer.Option(metavar="N/TIME", help="How many may start, such as 10/60s.")
     ] = None,
@@ -44,7 +46,11 @@ async def set_limit(
     if slots is None and rate is None:
         raise InvalidInput("Say what to set: --slots, --rate or both.")
     async with session.mill as mill:
-        changed = await mill.limits.set(name, slots=slots, rate=parse_rate(rate) if rate else None)
+        changed = await mill.limits.set(
+            name,
+            slots=parse_slots(slots) if slots else None,
+            rate=parse_rate(rate) if rate else None,
+        )
     session.show(changed, lambda limit: draw_limits([limit]))
 
 

@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from uuid import UUID
 
-from batchmill.domain.limits import Rate
+from batchmill.domain.limits import Rate, Slots
 from batchmill.errors import InvalidInput
 
 UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
@@ -23,6 +23,14 @@ def parse_moment(text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise InvalidInput(f'"{text}" is no time: use 2030-01-31T08:00+01:00.') from None
+
+
+def parse_slots(text: str) -> Slots:
+    if text == "unlimited":
+        return "unlimited"
+    if not text.isdecimal():
+        raise InvalidInput(f'--slots is a number from 0 on, or unlimited, not "{text}".')
+    return int(text)
 
 
 def parse_rate(text: str) -> Rate:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from batchmill.domain.failure import storable
 from batchmill.errors import InvalidLimit
@@ -11,6 +11,8 @@ NAME = re.compile(
     r"system|tenant:.+|key:.+|batch:.+|task:[A-Za-z0-9_.-]+(/(tenant|key):.+|/batch:\*)?"
 )
 LARGEST = 2_147_483_647
+
+Slots = int | Literal["unlimited"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRecord:
-    """A limit as it stands; None means unlimited. `waiting` lanes are parked behind it."""
+    """A limit as it stands; None means unlimited. `is_set` if an operator set slots or a rate over
+    what the code declares."""
 
     name: str
     slots: int | None
@@ -74,11 +77,21 @@ def check_count(what: str, count: object, at_least: int = 0) -> None:
         raise InvalidLimit(f"{what} must be a whole number from {at_least} on, not {count!r}.")
 
 
+def written_slots(slots: Slots | None) -> int | None:
+    """As the database keeps them: the largest number stands for no limit."""
+    if slots == "unlimited":
+        return LARGEST
+    if slots is not None:
+        check_count("The slots of a limit", slots)
+    return slots
+
+
 def check_name(name: str) -> None:
     if not NAME.fullmatch(name) or storable(name) != name:
         raise InvalidLimit(
             f'"{name}" names no limit: use system, task:NAME, tenant:NAME, batch:ID, key:NAME, '
-            "task:NAME/tenant:NAME, task:NAME/key:NAME, or * in the last place for all of them."
+            "task:NAME/tenant:NAME or task:NAME/key:NAME; or, for each of them by itself, "
+            "tenant:*, batch:*, key:*, task:NAME/tenant:*, task:NAME/batch:* or task:NAME/key:*."
         )
 
 

@@ -1,10 +1,20 @@
+-- A limit with the largest number of slots there is has been set to be unlimited.
+
 -- name: set_limit
-select name, coalesce(set_slots, declared_slots) as slots, running, rate, period, paused,
+select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, running, rate, period, paused,
     set_slots is not null or set_rate is not null as is_set
-from batchmill.set_limit(%(name)s, %(slots)s, %(rate)s, %(period)s, %(paused)s, %(reset)s)
+from batchmill.set_limit(%(name)s, %(slots)s, %(rate)s, %(period)s, %(paused)s)
+
+-- name: change_limit
+-- Only of a limit that there is.
+select c.name, nullif(coalesce(c.set_slots, c.declared_slots), 2147483647) as slots, c.running, c.rate, c.period,
+    c.paused, c.set_slots is not null or c.set_rate is not null as is_set
+from batchmill.limits m
+cross join lateral batchmill.set_limit(m.name, null, null, null, %(paused)s, %(reset)s) c
+where m.name = %(name)s
 
 -- name: limits
-select name, coalesce(set_slots, declared_slots) as slots, running, rate, period, paused,
+select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, running, rate, period, paused,
     set_slots is not null or set_rate is not null as is_set
 from batchmill.limits
 where slots is not null or rate is not null or paused
