@@ -9,7 +9,6 @@ import os
 import random
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import quote, urlsplit
 
+import psutil
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
@@ -150,8 +150,12 @@ class Server(Daemon):
 
     def kill(self) -> None:
         """End it without a chance to write anything more; `start` recovers it."""
-        postmaster = (self.data / "postmaster.pid").read_text().splitlines()[0]
-        os.kill(int(postmaster), signal.SIGKILL)
+        pid = (self.data / "postmaster.pid").read_text().splitlines()[0]
+        postmaster = psutil.Process(int(pid))
+        backends = postmaster.children()
+        postmaster.kill()
+        # Each ends when it notices, and until then the server cannot be started again.
+        psutil.wait_procs(backends, PATIENCE)
         self.stop()
 
     def _create(self) -> None:

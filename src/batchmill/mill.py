@@ -163,17 +163,8 @@ class Mill:
         It drains however the block ends; a cancellation meanwhile ends it at once.
         """
         worker = self.worker(options)
-        try:
-            async with self, asyncio.TaskGroup() as group:
-                running = group.create_task(worker.run(), name="batchmill.worker")
-                try:
-                    await worker.ready.wait()
-                    yield worker
-                finally:
-                    worker.stop()
-                    await asyncio.wait({running})
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+        async with self, worker.beside():
+            yield worker
 
     async def open(self) -> None:
         async with self._opening:

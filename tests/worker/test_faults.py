@@ -63,6 +63,14 @@ async def test_a_restarted_postgres_costs_nothing(own_server: Server, end: str) 
         assert violations(conn) == []
 
 
+async def test_a_worker_stops_although_postgres_is_gone(own_server: Server) -> None:
+    mill = Mill(create_database(own_server.dsn, "faults"), migrate=True)
+    gate = Gate(mill)
+    async with mill.running(WorkerOptions(lease=2)):
+        await first_started(await mill.submit(gate.task, range(5)))
+        await asyncio.to_thread(own_server.kill)
+
+
 async def test_events_go_on_across_a_restart(own_server: Server) -> None:
     mill = Mill(create_database(own_server.dsn, "faults"), migrate=True)
     gate = Gate(mill)

@@ -6,9 +6,9 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from batchmill import JobState, Mill, SchemaError
-from batchmill.worker.shift import running
-from tests.library.tools import one, until
+from batchmill import JobState, Mill, SchemaError, WorkerOptions
+from batchmill.worker.shift import Shift, running
+from tests.library.tools import echo_on, one, until
 
 
 class Program:
@@ -85,6 +85,29 @@ async def test_a_worker_that_cannot_run_ends_its_block(empty_dsn: str) -> None:
             await asyncio.Event().wait()
 
 
+async def test_the_error_of_a_block_goes_before_that_of_its_worker(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(shift: Shift, claiming: object) -> None:
+        raise OSError("the worker's own")
+
+    monkeypatch.setattr(Shift, "_drain", fail)
+    echo = echo_on(mill)
+
+    async def run(error: Exception | None) -> None:
+        async with mill.running(WorkerOptions(upkeep=False)):
+            await (await mill.enqueue(echo, 1)).result()
+            # A connection that was only begun would be held by the traceback.
+            await until(lambda: mill.listener.hears)
+            if error:
+                raise error
+
+    with pytest.raises(LookupError, match="the block's own"):
+        await run(LookupError("the block's own"))
+    with pytest.raises(OSError, match="the worker's own"):
+        await run(None)
+
+
 async def test_a_part_that_loses_its_cancellation_is_cancelled_again() -> None:
     async def deaf_at_first() -> None:
         with suppress(asyncio.CancelledError):
@@ -93,7 +116,7 @@ async def test_a_part_that_loses_its_cancellation_is_cancelled_again() -> None:
 
     async with running(deaf_at_first()):
         await asyncio.sleep(0)
-    with pytest.raises(ExceptionGroup):
+    with pytest.raises(LookupError):
         async with running(deaf_at_first()):
             await asyncio.sleep(0)
             raise LookupError

@@ -14,7 +14,7 @@ from batchmill.errors import LeaseLost
 from batchmill.maintenance.upkeep import Upkeep
 from batchmill.store.database import rows
 from batchmill.store.delivery import PostgresDelivery, outcomes_json
-from batchmill.store.errors import translated
+from batchmill.store.errors import is_unavailable, translated
 from batchmill.store.lease import LeaseLine
 from batchmill.worker.attempt import Attempt, Stop
 from batchmill.worker.claimer import Claimer
@@ -118,8 +118,9 @@ class Shift:
         self._executor.interrupt(Stop.RELEASED)
         await first_of(self._executor.emptied(), self._lost.wait())
         await first_of(self._completer.flushed(), self._lost.wait())
-        await self._release_unknown()
-        await first_of(self._completer.flushed(), self._lost.wait())
+        if not self._lost.is_set():
+            await self._release_last()
+            await first_of(self._completer.flushed(), self._lost.wait())
 
     async def _end(self) -> None:
         await self._heartbeat.stop()
@@ -164,6 +165,14 @@ class Shift:
             if claim.fence not in known:
                 self._completer.add(outcome.released(claim))
 
+    async def _release_last(self) -> None:
+        try:
+            await self._release_unknown()
+        except Exception as error:
+            if not is_unavailable(error):
+                raise
+            log.warning("Whatever was claimed last waits until the lease lapses: %s", error)
+
     def report(self, claim: Claim, progress: Progress) -> None:
         self._reporter.add(claim, progress)
 
@@ -193,12 +202,15 @@ class Shift:
 @asynccontextmanager
 async def running(*parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Runs parts beside the block; the failure of one is the failure of the block."""
-    async with asyncio.TaskGroup() as group:
-        tasks = {group.create_task(part) for part in parts}
-        try:
-            yield
-        finally:
-            await end(tasks)
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {group.create_task(part) for part in parts}
+            try:
+                yield
+            finally:
+                await end(tasks)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
 
 
 async def end(tasks: set[asyncio.Task[None]]) -> None:

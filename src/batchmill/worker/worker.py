@@ -4,8 +4,10 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from batchmill.errors import ConfigurationError, InvalidInput
 from batchmill.store.backoff import Backoff
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from batchmill.mill import Mill
 
 log = logging.getLogger("batchmill.worker")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +61,25 @@ class Worker:
         """Claims nothing more; running jobs have the grace period, the rest is given back."""
         self._stopping.set()
 
-    async def run(self) -> None:
+    @asynccontextmanager
+    async def beside(self) -> AsyncIterator[None]:
+        """Runs beside a block, which fails if this fails, and drains however the block ends. A
+        cancellation meanwhile ends it at once."""
+        running = asyncio.create_task(self.run(), name="batchmill.worker")
+        try:
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(result_of(running))
+                await self.ready.wait()
+                yield
+                watching.cancel()
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        finally:
+            self.stop()
+            await ended(running)
+        running.result()
 
+    async def run(self) -> None:
         if not self._mill.tasks:
             raise ConfigurationError("This mill has no tasks: a worker would have nothing to do.")
         await self._mill.open()
@@ -76,3 +97,18 @@ class Worker:
             backoff.reset()
             self.ready.set()
             await shift.work(self._stopping)
+
+
+async def result_of(task: asyncio.Task[T]) -> T:
+    """Waiting for it can be cancelled without cancelling the task."""
+    return await asyncio.shield(task)
+
+
+async def ended(task: asyncio.Task[Any]) -> None:
+    """Waits for it, whatever comes of it; a cancellation meanwhile ends it."""
+    try:
+        await asyncio.wait({task})
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
