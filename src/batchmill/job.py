@@ -25,6 +25,7 @@ class Desk(Protocol):
 
     def report(self, claim: Claim, progress: Progress) -> None: ...
     async def save_checkpoint(self, claim: Claim, name: str, value: str) -> None: ...
+    async def check_job(self, task: str, key: str, payload: str) -> None: ...
     def completing(
         self, claim: Claim, result: Callable[[], str | None]
     ) -> AbstractAsyncContextManager["AsyncConnection[Any]"]: ...
@@ -113,6 +114,7 @@ class Channel(Protocol):
 
     def report(self, progress: Progress) -> None: ...
     def save_checkpoint(self, name: str, value: str) -> None: ...
+    def artifacts(self) -> Any: ...
 
 
 class SyncJob(JobInfo):
@@ -134,6 +136,11 @@ class SyncJob(JobInfo):
         text = codec.dump(make())
         self._channel.save_checkpoint(name, text)
         return codec.load(text)
+
+    @property
+    def artifacts(self) -> Any:
+        """The files of this attempt, as the mill's artifact store hands them out; in a thread."""
+        return self._channel.artifacts()
 
 
 class _BoundLogger(logging.LoggerAdapter[logging.Logger]):

@@ -79,6 +79,21 @@ def snoozes(job: SyncJob) -> int | Snooze:
     return job.snoozes if job.snoozes == 2 else Snooze(0)
 
 
+@mill.task(process=True, payload_limit=2_000_000)
+def large(size: int) -> str:
+    return "x" * size
+
+
+@mill.task(process=True)
+def hands_over(n: int) -> Advance:
+    return Advance("elsewhere", n)
+
+
+@mill.task(process=True, retry=ONCE)
+def wants_files(job: SyncJob) -> str:
+    return job.artifacts
+
+
 @mill.task(process=True)
 def refuses() -> None:
     raise Permanent("Not this.", code="refused")

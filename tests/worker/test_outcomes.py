@@ -148,6 +148,44 @@ async def test_stages_follow_one_another_with_attempts_of_their_own(mill: Mill) 
     assert [event.data for event in stages] == [{"from": "first", "task": "second"}] * 2
 
 
+async def test_a_job_goes_on_to_a_stage_that_runs_elsewhere(mill: Mill, dsn: str) -> None:
+    @mill.task
+    async def first(n: int) -> Advance:
+        return Advance("second", {"n": n})
+
+    async with Mill(dsn) as other:
+
+        @other.task
+        async def second(n: int, factor: int = 2) -> int:
+            return n * factor
+
+        async with other.running(), mill.running():
+            assert (await (await mill.submit(first, [1, 2])).results()).values == [2, 4]
+
+
+@pytest.mark.parametrize("next_stage", ["unheard_of", "keyed", "small"])
+async def test_a_job_fails_that_the_next_stage_elsewhere_cannot_take(
+    mill: Mill, dsn: str, next_stage: str
+) -> None:
+    @mill.task
+    async def first(n: int) -> Advance:
+        return Advance(next_stage, "far too much")
+
+    async with Mill(dsn) as other:
+
+        @other.task(key=lambda text: text)
+        async def keyed(text: str) -> None: ...
+
+        @other.task(payload_limit=5)
+        async def small(text: str) -> None: ...
+
+        await other.register_tasks()
+    async with mill.running():
+        (job,) = (await (await mill.submit(first, [1])).results()).failed
+    assert job.error and job.error.code == "cannot_advance"
+    assert f'"{next_stage}"' in job.error.detail or "the limit is 5" in job.error.detail
+
+
 async def test_a_snooze_uses_up_no_attempt_but_has_a_cap(mill: Mill) -> None:
     @mill.task(max_snoozes=5)
     async def poll(job: Job, ready_after: int) -> int | Snooze:
@@ -229,6 +267,22 @@ async def test_a_transaction_commits_writes_and_completion_together(mill: Mill, 
         with pytest.raises(JobFailed):
             await (await mill.enqueue(half)).result()
     assert sql.execute("select n from receipt").fetchall() == [(5,)]
+
+
+async def test_every_handler_gets_the_files_of_its_attempt(dsn: str) -> None:
+    mill = Mill(dsn, artifacts=lambda claim: f"{claim.tenant}/{claim.task}")
+
+    @mill.task
+    async def on_loop(job: Job) -> str:
+        return job.artifacts
+
+    @mill.task
+    def in_thread(job: SyncJob) -> str:
+        return job.artifacts
+
+    async with mill.running():
+        for task in (on_loop, in_thread):
+            assert await (await mill.enqueue(task)).result() == f"default/{task.name}"
 
 
 async def test_a_result_that_does_not_fit_its_annotation_fails_the_job(mill: Mill) -> None:

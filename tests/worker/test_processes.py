@@ -90,6 +90,31 @@ async def test_every_outcome_crosses_over(mill: Mill) -> None:
         assert await failure_of(await mill.enqueue(heavy.refuses)) == "refused"
 
 
+async def test_results_are_as_large_as_the_task_allows(mill: Mill) -> None:
+    async with mill.running(TWO):
+        assert len(await (await mill.enqueue(heavy.large, 1_500_000)).result()) == 1_500_000
+        assert await failure_of(await mill.enqueue(heavy.large, 2_000_000)) == "bad_result"
+
+
+async def test_a_job_goes_on_from_a_process_to_a_stage_elsewhere(mill: Mill, dsn: str) -> None:
+    async with Mill(dsn) as other:
+
+        @other.task
+        async def elsewhere(n: int) -> int:
+            return n + 1
+
+        async with other.running(), mill.running(TWO):
+            assert await (await mill.enqueue(heavy.hands_over, 1)).result() == 2
+
+
+async def test_a_process_is_told_that_it_has_no_artifacts(mill: Mill) -> None:
+    async with mill.running(TWO):
+        job = await mill.enqueue(heavy.wants_files)
+        assert await failure_of(job) == "unexpected"
+    error = (await job.get()).error
+    assert error and "leave out process=True" in error.detail
+
+
 async def test_no_process_outlives_its_worker(mill: Mill) -> None:
     before = {child.pid for child in psutil.Process().children()}
     async with mill.running(TWO):

@@ -12,15 +12,16 @@ import sys
 from datetime import UTC, datetime
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NoReturn
 
 from batchmill.domain.failure import classify
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
 from batchmill.domain.task import Task
-from batchmill.errors import LeaseLost
+from batchmill.errors import ConfigurationError, LeaseLost
 from batchmill.job import SyncJob
+from batchmill.worker.runners import dump_result
 
 
 class PipeChannel:
@@ -34,6 +35,12 @@ class PipeChannel:
         send(self._conn, {"checkpoint": name, "value": value})
         if not receive(self._conn)["kept"]:
             raise LeaseLost("This attempt is no longer the newest; its checkpoint was refused.")
+
+    def artifacts(self) -> NoReturn:
+        raise ConfigurationError(
+            "A task that runs in a process has no artifacts: leave out process=True, so that it "
+            "runs in a thread."
+        )
 
 
 def send(conn: Connection, message: dict[str, Any]) -> None:
@@ -74,14 +81,14 @@ def answer(conn: Connection, order: dict[str, Any]) -> dict[str, Any]:
 
 def describe(task: Task[..., Any], value: Any) -> dict[str, Any]:
     match value:
-        case Advance(task=target, payload=payload):
-            name = target if isinstance(target, str) else target.name
-            codec = Codec() if isinstance(target, str) else target.payload
-            return {"advance": name, "payload": codec.dump(payload)}
+        case Advance(task=str(name), payload=payload):
+            return {"advance": name, "payload": Codec().dump(payload, limit=sys.maxsize)}
+        case Advance(task=Task() as target, payload=payload):
+            return {"advance": target.name, "payload": target.dump(payload)}
         case Snooze(seconds=seconds):
             return {"snooze": seconds}
         case _:
-            return {"result": Codec(task.signature.result).dump(value)}
+            return {"result": dump_result(task, value)}
 
 
 @cache

@@ -2,24 +2,33 @@
 
 import asyncio
 import random
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 from batchmill.domain import outcome
 from batchmill.domain.failure import Failure
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Advance, Outcome, Snooze
 from batchmill.domain.task import Place, Task
-from batchmill.errors import InvalidInput, Permanent, UnknownTask
+from batchmill.errors import InvalidInput, Permanent
 from batchmill.job import Desk, Job, SyncJob
 from batchmill.worker.attempt import Attempt
 from batchmill.worker.processes import Processes
 
 
+class Tasks(Protocol):
+    """Those that run here, by name, and a way to find any other that a job may go on to."""
+
+    @property
+    def tasks(self) -> Mapping[str, Task[..., Any]]: ...
+    def find_task(self, task: Task[..., Any] | str) -> Task[..., Any]: ...
+
+
 class Runners:
     def __init__(
         self,
-        tasks: dict[str, Task[..., Any]],
+        tasks: Tasks,
         desk: Desk,
         *,
         threads: int,
@@ -52,7 +61,7 @@ class Runners:
         attempt.begin(job)
         async with asyncio.timeout(task.timeout):
             value = await task.function(**task.signature.arguments(job, payload))
-        return None if job.is_recorded else self._outcome_of(attempt, value)
+        return None if job.is_recorded else await self._outcome_of(attempt, value)
 
     async def _in_thread(self, attempt: Attempt, payload: Any) -> Outcome:
         """The time for it begins with the handler: waiting for a free thread does not count."""
@@ -74,11 +83,12 @@ class Runners:
                 await begun.wait()
                 if task.timeout is not None:
                     limit.reschedule(loop.time() + task.timeout)
-                return self._outcome_of(attempt, await asyncio.shield(call))
+                value = await asyncio.shield(call)
             except asyncio.CancelledError:
                 if not thread.cancel():
                     await self._ask_to_stop(attempt, call)
                 raise
+        return await self._outcome_of(attempt, value)
 
     async def _ask_to_stop(self, attempt: Attempt, call: asyncio.Future[Any]) -> None:
         """A thread cannot be stopped, only asked; its slot stays taken while it is."""
@@ -92,30 +102,39 @@ class Runners:
             case {"result": result}:
                 return outcome.completed(claim, result)
             case {"advance": name, "payload": payload}:
-                target = self._target(name)
-                return advance(claim, target, target.payload.load(payload))
+                target = self._tasks.find_task(name)
+                return await self._advance(claim, target, target.payload.load(payload))
             case {"snooze": seconds}:
                 return snooze(claim, task, seconds)
             case {"failure": parts}:
                 return outcome.failed(claim, Failure(*parts), task.retry, random.random())
         raise AssertionError("unreachable")
 
-    def _outcome_of(self, attempt: Attempt, value: Any) -> Outcome:
+    async def _outcome_of(self, attempt: Attempt, value: Any) -> Outcome:
         claim, task = attempt.claim, attempt.task
         match value:
             case Advance(task=target, payload=payload):
-                return advance(claim, self._target(target), payload)
+                return await self._advance(claim, self._tasks.find_task(target), payload)
             case Snooze(seconds=seconds):
                 return snooze(claim, task, seconds)
             case _:
                 return outcome.completed(claim, dump_result(task, value))
 
-    def _target(self, target: Task[..., Any] | str) -> Task[..., Any]:
-        name = target if isinstance(target, str) else target.name
-        found = self._tasks.get(name) or (target if isinstance(target, Task) else None)
-        if found is None:
-            raise UnknownTask(f'There is no task "{name}" to advance to.')
-        return found
+    async def _advance(self, claim: Claim, target: Task[..., Any], payload: Any) -> Outcome:
+        text = target.dump(payload)
+        key = target.key_of(text)
+        if target.name not in self._tasks.tasks:
+            await self._require_fit(target.name, key, text)
+        return outcome.advanced(claim, target.name, key, text)
+
+    async def _require_fit(self, task: str, key: str, payload: str) -> None:
+        """Of a task that runs elsewhere, only the database knows what it takes."""
+        try:
+            await self._desk.check_job(task, key, payload)
+        except InvalidInput as error:
+            raise Permanent(
+                "This cannot go on to its next stage.", code="cannot_advance"
+            ) from error
 
 
 class LoopChannel:
@@ -133,10 +152,8 @@ class LoopChannel:
         saving = self._desk.save_checkpoint(self._claim, name, value)
         asyncio.run_coroutine_threadsafe(saving, self._loop).result()
 
-
-def advance(claim: Claim, target: Task[..., Any], payload: Any) -> Outcome:
-    text = target.dump(payload)
-    return outcome.advanced(claim, target.name, target.key_of(text), text)
+    def artifacts(self) -> Any:
+        return self._desk.artifacts(self._claim)
 
 
 def snooze(claim: Claim, task: Task[..., Any], seconds: float) -> Outcome:

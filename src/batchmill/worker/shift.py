@@ -47,7 +47,7 @@ class Shift:
         self._completer = Completer(self._delivery)
         self._reporter = Reporter(self._delivery, self._refused)
         self._runners = Runners(
-            mill.tasks,
+            mill,
             self,
             threads=options.threads,
             processes=options.processes,
@@ -182,6 +182,9 @@ class Shift:
         )
         if not kept:
             raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
+
+    async def check_job(self, task: str, key: str, payload: str) -> None:
+        await self._database.value("check_job", task=task, key=key, payload=payload)
 
     @asynccontextmanager
     async def completing(

@@ -13,6 +13,10 @@ release savepoint batchmill_submit
 -- name: enqueue
 select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb))
 
+-- name: check_job
+select batchmill.check_job(t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
+from batchmill.known_task(%(task)s) t
+
 -- name: claim
 select batchmill.claim(%(worker)s, %(tasks)s, %(wants)s, %(want)s, %(spare)s, cast(%(since)s as xid8))
 
