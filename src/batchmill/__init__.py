@@ -5,7 +5,7 @@ from batchmill.domain.batch import BatchRecord, BatchState, BatchSummary
 from batchmill.domain.cron import Missed
 from batchmill.domain.event import Event
 from batchmill.domain.failure import Rule
-from batchmill.domain.job import JobError, JobRecord, JobState, Progress
+from batchmill.domain.job import JobError, JobLine, JobRecord, JobState, Progress
 from batchmill.domain.limits import LimitRecord, Limits, Rate
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.retry import Retry
@@ -60,6 +60,7 @@ __all__ = [
     "JobError",
     "JobFailed",
     "JobHandle",
+    "JobLine",
     "JobRecord",
     "JobState",
     "LeaseLost",

@@ -12,8 +12,9 @@ from pydantic_core import to_json
 
 from batchmill.config import Settings
 from batchmill.controls import LimitControls, ScheduleControls
+from batchmill.domain.batch import BatchRecord
 from batchmill.domain.failure import Rule
-from batchmill.domain.job import Claim, JobRecord
+from batchmill.domain.job import Claim, JobLine, JobRecord
 from batchmill.domain.limits import Limits
 from batchmill.domain.retry import Retry
 from batchmill.domain.task import Task
@@ -22,7 +23,8 @@ from batchmill.errors import ConfigurationError
 from batchmill.events.stream import Stream
 from batchmill.handles import Batch, JobHandle, parse_batch_id
 from batchmill.registry import Registry
-from batchmill.store import foreign, migrate
+from batchmill.store import admin, foreign, migrate
+from batchmill.store.admin import Filter
 from batchmill.store.database import Database
 from batchmill.store.listen import Listener
 from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send
@@ -49,8 +51,8 @@ class Mill:
         rules: Sequence[Rule] = (),
         artifacts: Callable[[Claim], Any] | None = None,
     ):
-        self._settings = Settings.read(dsn, home)
-        self._migrates = migrate or self._settings.dsn is None
+        self.settings = Settings.read(dsn, home)
+        self._migrate = migrate
         self._registry = Registry(rules)
         self._artifacts = artifacts
         self._server: EmbeddedServer | None = None
@@ -138,6 +140,21 @@ class Mill:
     def job(self, id: int) -> JobHandle:
         return JobHandle(self, id)
 
+    async def batches(self, **which: Unpack[Filter]) -> list[BatchRecord]:
+        """The newest batches that fit."""
+        await self.open()
+        return await admin.list_batches(self.database, which)
+
+    async def jobs(self, batch: UUID | str | None = None, **which: Unpack[Filter]) -> list[JobLine]:
+        """The jobs of a batch that fit, in the order of submission, or the newest of all.
+
+        Those of all are looked for among the newest 100,000 that are live, failed, and ended
+        otherwise.
+        """
+        await self.open()
+        batch_id = None if batch is None else parse_batch_id(batch)
+        return await admin.list_jobs(self.database, which, batch_id)
+
     @cached_property
     def limits(self) -> LimitControls:
         return LimitControls(self)
@@ -149,9 +166,18 @@ class Mill:
     @cached_property
     def sync(self) -> SyncMill:
         """This mill for code that is not async."""
-        twin = Mill(self._settings.dsn, home=self._settings.home, migrate=self._migrates)
-        twin._registry = self._registry
-        return SyncMill(twin)
+        return SyncMill(self.on())
+
+    def on(self, dsn: str | None = None) -> "Mill":
+        """A mill with the same tasks and connections of its own, on another database or on this."""
+        other = Mill(
+            dsn or self.settings.dsn,
+            home=self.settings.home,
+            migrate=self._migrate,
+            artifacts=self._artifacts,
+        )
+        other._registry = self._registry
+        return other
 
     def worker(self, options: WorkerOptions | None = None) -> Worker:
         return Worker(self, options or WorkerOptions())
@@ -225,20 +251,21 @@ class Mill:
         return Batch(self, UUID(submission.batch_id), is_existing=submission.is_repeated)
 
     async def _connect(self) -> Database:
-        database = Database(await self._dsn(), pooler=self._settings.pooler)
+        database = Database(await self._dsn(), pooler=self.settings.pooler)
         await database.open()
         try:
+            migrates = self._migrate or self.settings.dsn is None
             async with database.connection() as conn:
-                await (migrate.upgrade if self._migrates else migrate.check)(conn)
+                await (migrate.upgrade if migrates else migrate.check)(conn)
         except BaseException:
             await database.close()
             raise
         return database
 
     async def _dsn(self) -> str:
-        if self._settings.dsn is not None:
-            return self._settings.dsn
-        self._server = EmbeddedServer(self._settings.home or default_home())
+        if self.settings.dsn is not None:
+            return self.settings.dsn
+        self._server = EmbeddedServer(self.settings.home or default_home())
         await asyncio.to_thread(self._server.start)
         return self._server.dsn
 

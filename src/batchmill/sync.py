@@ -4,10 +4,14 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from uuid import UUID
 
+from batchmill.domain.batch import BatchRecord
+from batchmill.domain.job import JobLine
 from batchmill.domain.task import Task
 from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
+from batchmill.store.admin import Filter
 from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send
 
 if TYPE_CHECKING:
@@ -65,6 +69,12 @@ class SyncMill:
 
     def job(self, id: int) -> JobHandle:
         return self._mill.job(id)
+
+    def batches(self, **which: Unpack[Filter]) -> list[BatchRecord]:
+        return self.run(self._mill.batches(**which))
+
+    def jobs(self, batch: UUID | str | None = None, **which: Unpack[Filter]) -> list[JobLine]:
+        return self.run(self._mill.jobs(batch, **which))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for something async that this mill, or a handle it gave, offers."""

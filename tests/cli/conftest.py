@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 
 from batchmill import Mill
 from batchmill.cli.app import app
-from batchmill.cli.session import moved
 from tests.cli import shop
 
 SHOP = "tests.cli.shop:mill"
@@ -53,7 +52,7 @@ def cli(dsn: str) -> Cli:
 @pytest.fixture
 async def shop_mill(dsn: str) -> AsyncIterator[Mill]:
     """The shop's tasks, known to the database, with no worker yet."""
-    async with moved(shop.mill, dsn) as mill:
+    async with shop.mill.on(dsn) as mill:
         await mill.register_tasks()
         yield mill
 

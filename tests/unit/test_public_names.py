@@ -28,6 +28,7 @@ NAMES = [
     "JobError",
     "JobFailed",
     "JobHandle",
+    "JobLine",
     "JobRecord",
     "JobState",
     "LeaseLost",

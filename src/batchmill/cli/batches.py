@@ -9,7 +9,6 @@ from batchmill.cli.completion import complete_task
 from batchmill.cli.output import fitting_table, moment, number, state, whole
 from batchmill.cli.session import Session
 from batchmill.domain.batch import BatchRecord, BatchState
-from batchmill.store import admin
 
 Count = Annotated[int, typer.Option("--count", "-n", min=1, max=10_000, help="How many.")]
 Task = Annotated[str | None, typer.Option(autocompletion=complete_task)]
@@ -25,9 +24,7 @@ async def batches(
 ) -> None:
     """List batches, the newest first."""
     async with session.mill as mill:
-        found = await admin.list_batches(
-            mill.database, state=state, task=task, tenant=tenant, count=count
-        )
+        found = await mill.batches(state=state, task=task, tenant=tenant, count=count)
     session.show(list(map(as_data, found)), lambda _: draw(found))
 
 

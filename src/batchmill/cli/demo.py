@@ -5,7 +5,7 @@ from rich.console import RenderableType
 from batchmill import demo as work
 from batchmill.cli.follow import follow
 from batchmill.cli.output import note, out, span, stacked, table
-from batchmill.cli.session import Session, moved
+from batchmill.cli.session import Session
 from batchmill.config import Settings
 from batchmill.domain.job import JobRecord
 from batchmill.embedded import default_home
@@ -18,8 +18,8 @@ TASTE = 3
 
 async def demo(session: Session) -> None:
     """See it work: a batch of forty made-up documents, with a worker inside, in ten seconds."""
-    mill = moved(work.mill, session.dsn) if session.dsn else work.mill
-    note(beginning(Settings.read(session.dsn)))
+    mill = work.mill.on(session.dsn) if session.dsn else work.mill
+    note(beginning(mill.settings))
     async with mill.running(WorkerOptions(name="demo", grace=5)):
         batch = await mill.submit(work.fetch, work.addresses(), expires_in=KEPT_FOR)
         await follow(batch, json=False)

@@ -29,7 +29,7 @@ async def examine(session: Session) -> AsyncIterator[Finding]:
             return
         for check in checks.OF_THE_SERVER:
             yield await check(database)
-        schema = await checks.check_schema(database, is_embedded=session.settings.dsn is None)
+        schema = await checks.check_schema(database, is_embedded=session.mill.settings.dsn is None)
         yield schema
         if schema.state is Level.OK:
             for check in checks.OF_THE_ENGINE:

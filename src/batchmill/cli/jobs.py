@@ -13,10 +13,7 @@ from batchmill.cli import output
 from batchmill.cli.batches import Count, Task, Tenant
 from batchmill.cli.output import details, fitting_table, moment, number, span, state, table
 from batchmill.cli.session import Session
-from batchmill.domain.job import JobRecord, JobState
-from batchmill.handles import parse_batch_id
-from batchmill.store import admin
-from batchmill.store.admin import JobLine
+from batchmill.domain.job import JobLine, JobRecord, JobState
 
 LONGEST_VALUE = 500
 
@@ -34,14 +31,7 @@ async def jobs(
     Without --batch it looks at the newest 100,000 that are live, failed, and ended otherwise.
     """
     async with session.mill as mill:
-        found = await admin.list_jobs(
-            mill.database,
-            batch=parse_batch_id(batch) if batch else None,
-            state=state,
-            task=task,
-            tenant=tenant,
-            count=count,
-        )
+        found = await mill.jobs(batch, state=state, task=task, tenant=tenant, count=count)
     session.show(found, draw_list)
 
 

@@ -32,7 +32,7 @@ class Session:
         if reference is None:
             return Mill(self.dsn)
         found = load_mill(reference)
-        return moved(found, self.dsn) if self.dsn else found
+        return found.on(self.dsn) if self.dsn else found
 
     @property
     def application(self) -> Mill:
@@ -43,15 +43,12 @@ class Session:
             )
         return self.mill
 
-    @property
-    def settings(self) -> Settings:
-        return self.mill._settings
-
     @asynccontextmanager
     async def database(self) -> AsyncIterator[Database]:
         """The bare database, whatever its schema: for looking at it and for changing it."""
-        with served(self.settings) as dsn:
-            database = Database(dsn, pooler=self.settings.pooler, size=2)
+        settings = self.mill.settings
+        with served(settings) as dsn:
+            database = Database(dsn, pooler=settings.pooler, size=2)
             await database.open()
             try:
                 yield database
@@ -64,13 +61,6 @@ class Session:
             output.print_json(data)
         else:
             output.out().print(draw(data))
-
-
-def moved(mill: Mill, dsn: str) -> Mill:
-    """A mill with the same tasks on another database."""
-    other = Mill(dsn)
-    other.tasks.update(mill.tasks)
-    return other
 
 
 @contextmanager

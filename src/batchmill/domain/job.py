@@ -108,3 +108,24 @@ class JobRecord:
     progress: Progress | None
     labels: dict[str, Any] = field(default_factory=dict)
     attempts: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLine:
+    """A job in a list: without its payload and its result, which may be large."""
+
+    id: int
+    batch_id: UUID | None
+    position: int
+    task: str
+    tenant: str
+    state: JobState
+    priority: int
+    attempt: int
+    run_at: datetime
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    run_seconds: float | None
+    code: str | None
+    message: str | None

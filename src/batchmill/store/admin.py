@@ -3,16 +3,20 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypedDict
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from batchmill.domain.batch import BatchRecord, BatchState
-from batchmill.domain.limits import LimitRecord
+from batchmill.domain.job import JobLine, JobState
+from batchmill.domain.limits import LimitRecord, check_count
+from batchmill.domain.task import Task
+from batchmill.errors import InvalidInput
 from batchmill.store.database import Database, rows
 
+COUNT = 20
 CAP = 10_000
 JOBS_LOOKED_AT = 100_000
 LANES_LOOKED_AT = 500
@@ -37,25 +41,13 @@ class Overview:
     failures: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobLine:
-    """A job in a list: without its payload and its result, which may be large."""
+class Filter(TypedDict, total=False):
+    """Which batches or jobs to list; the newest `count` of them, 20 unless given."""
 
-    id: int
-    batch_id: UUID | None
-    position: int
-    task: str
-    tenant: str
-    state: str
-    priority: int
-    attempt: int
-    run_at: datetime
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    run_seconds: float | None
-    code: str | None
-    message: str | None
+    state: str | None
+    task: Task[..., Any] | str | None
+    tenant: str | None
+    count: int
 
 
 async def overview(database: Database) -> Overview:
@@ -78,37 +70,25 @@ async def overview(database: Database) -> Overview:
         )
 
 
-async def list_batches(
-    database: Database,
-    *,
-    state: str | None = None,
-    task: str | None = None,
-    tenant: str | None = None,
-    count: int = 20,
-) -> list[BatchRecord]:
-    found = await database.rows("list_batches", state=state, task=task, tenant=tenant, count=count)
+async def list_batches(database: Database, which: Filter) -> list[BatchRecord]:
+    found = await database.rows("list_batches", **_params(BatchState, which))
     for row in found:
         row["state"] = BatchState(row["state"])
     return [BatchRecord(**row) for row in found]
 
 
 async def list_jobs(
-    database: Database,
-    *,
-    batch: UUID | None = None,
-    state: str | None = None,
-    task: str | None = None,
-    tenant: str | None = None,
-    count: int = 20,
+    database: Database, which: Filter, batch_id: UUID | None = None
 ) -> list[JobLine]:
-    params: dict[str, Any] = {"state": state, "task": task, "count": count}
-    if batch is not None:
-        found = await database.rows("list_jobs_of_batch", batch=batch, **params)
+    """Those of a batch in the order of submission, else the newest of all."""
+    params = _params(JobState, which)
+    if batch_id is not None:
+        found = await database.rows("list_jobs_of_batch", batch=batch_id, **params)
     else:
         async with _careful(database) as conn:
-            found = await rows(
-                conn, "list_jobs", params | {"tenant": tenant, "cap": JOBS_LOOKED_AT}
-            )
+            found = await rows(conn, "list_jobs", params | {"cap": JOBS_LOOKED_AT})
+    for row in found:
+        row["state"] = JobState(row["state"])
     return [JobLine(**row) for row in found]
 
 
@@ -130,3 +110,16 @@ async def _careful(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
     async with database.connection() as conn, conn.transaction():
         await rows(conn, "walk_indexes", {})
         yield conn
+
+
+def _params(states: type[StrEnum], which: Filter) -> dict[str, Any]:
+    state, task, count = which.get("state"), which.get("task"), which.get("count", COUNT)
+    if state is not None and state not in list(states):
+        raise InvalidInput(f'"{state}" is no state: use {", ".join(states)}.')
+    check_count("The number of lines", count, at_least=1)
+    return {
+        "state": state,
+        "task": task.name if isinstance(task, Task) else task,
+        "tenant": which.get("tenant"),
+        "count": count,
+    }

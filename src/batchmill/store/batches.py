@@ -1,6 +1,5 @@
 """Reading batches."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,20 +14,6 @@ async def get(database: Database, batch_id: UUID) -> BatchRecord:
     if not found:
         raise NotFound(f"There is no batch {batch_id}.")
     return _record(found[0])
-
-
-async def find(
-    database: Database,
-    *,
-    tenant: str | None = None,
-    state: str | None = None,
-    before: datetime | None = None,
-    count: int = 50,
-) -> list[BatchRecord]:
-    found = await database.rows(
-        "find_batches", tenant=tenant, state=state, before=before, count=count
-    )
-    return [_record(row) for row in found]
 
 
 async def events_after(

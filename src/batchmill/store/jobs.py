@@ -9,7 +9,6 @@ from batchmill.errors import NotFound
 from batchmill.store.database import Database
 
 PAGE = 1_000
-LARGEST_ID = 2**63 - 1
 
 
 async def get(database: Database, job_id: int) -> JobRecord:
@@ -25,21 +24,6 @@ async def of_batch(database: Database, batch_id: UUID) -> AsyncIterator[JobRecor
         for row in page:
             yield record(row)
         after = page[-1]["position"]
-
-
-async def find(
-    database: Database,
-    *,
-    state: str | None = None,
-    task: str | None = None,
-    tenant: str | None = None,
-    before: int = LARGEST_ID,
-    count: int = 50,
-) -> list[JobRecord]:
-    found = await database.rows(
-        "find_jobs", state=state, task=task, tenant=tenant, before=before, count=count
-    )
-    return [record(row) for row in found]
 
 
 def record(row: dict[str, Any]) -> JobRecord:

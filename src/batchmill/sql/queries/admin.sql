@@ -180,6 +180,7 @@ from (
 ) jobs
 where (%(state)s::text is null or state::text = %(state)s)
   and (%(task)s::text is null or task = %(task)s)
+  and (%(tenant)s::text is null or tenant = %(tenant)s)
 order by position limit %(count)s
 
 -- name: task_names

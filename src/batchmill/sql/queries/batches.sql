@@ -3,15 +3,6 @@ select id, tenant, task, state, total, running, completed, failed, cancelled, du
     generation, labels, created_at, started_at, finished_at, cancelled_at, expires_at
 from batchmill.batches where id = %(batch)s
 
--- name: find_batches
-select id, tenant, task, state, total, running, completed, failed, cancelled, duplicates, last_event,
-    generation, labels, created_at, started_at, finished_at, cancelled_at, expires_at
-from batchmill.batches
-where (%(tenant)s::text is null or tenant = %(tenant)s)
-  and (%(state)s::text is null or state::text = %(state)s)
-  and (%(before)s::timestamptz is null or created_at < %(before)s)
-order by created_at desc, id limit %(count)s
-
 -- name: cancel_batch
 select batchmill.cancel_batch(%(batch)s)
 

@@ -62,20 +62,3 @@ select * from (
     where batch_id = %(batch)s and position > %(after)s
       and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
 ) jobs order by position limit %(count)s
-
--- name: find_jobs
-select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
-    created_at, started_at, null::timestamptz as finished_at, false as cached, payload, null::json as result,
-    null::jsonb as error, progress, labels, attempts
-from batchmill.jobs
-where (%(state)s::text is null or state::text = %(state)s)
-  and (%(task)s::text is null or task = %(task)s) and (%(tenant)s::text is null or tenant = %(tenant)s)
-  and id < %(before)s
-union all
-select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
-    created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
-from batchmill.finished
-where (%(state)s::text is null or state::text = %(state)s)
-  and (%(task)s::text is null or task = %(task)s) and (%(tenant)s::text is null or tenant = %(tenant)s)
-  and id < %(before)s
-order by id desc limit %(count)s
