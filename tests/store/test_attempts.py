@@ -92,6 +92,30 @@ def test_a_stale_attempt_can_write_nothing_at_all(engine: Engine, worker: int):
     assert engine.events(batch) == before
 
 
+def test_a_stale_attempt_can_write_nothing_while_the_next_one_runs(engine: Engine, worker: int):
+    batch = engine.batch("work", 1)
+    (stale,) = engine.claim(worker, "work")
+    rescuer = lose(engine, worker)
+    engine.advance_clock(100)
+    engine.call("renew_lease", rescuer, LEASE)
+    (running,) = engine.claim(rescuer, "work")
+    before = engine.events(batch)
+    assert engine.report(stale, progress={"stage": "late"}) == [stale.id]
+    save = "select batchmill.save_checkpoint(%s, %s, 'step', '1'::json)"
+    assert engine.value(save, stale.id, stale.fence) is False
+    for ending in (
+        outcome.completed(stale, "1"),
+        outcome.advanced(stale, "next", "", "1"),
+        outcome.snoozed(stale, 1),
+        outcome.released(stale),
+        outcome.cancelled(stale),
+    ):
+        assert engine.finish(ending) == [stale.id]
+    assert engine.events(batch) == before
+    query = "select fence, progress, checkpoints from batchmill.jobs"
+    assert engine.rows(query) == [(running.fence, None, None)]
+
+
 def test_a_guessed_fence_opens_nothing(engine: Engine, worker: int):
     engine.batch("work", 2)
     (claim,) = engine.claim(worker, "work", want=1)
@@ -201,6 +225,16 @@ def test_a_stage_starts_after_the_one_before_it_with_its_own_payload_and_attempt
         "job_completed",
         "batch_completed",
     ]
+
+
+def test_a_stage_counts_its_own_snoozes(engine: Engine, worker: int):
+    engine.batch("work", 1)
+    engine.finish(*(outcome.snoozed(claim, 0) for claim in engine.claim(worker, "work")))
+    (snoozed,) = engine.claim(worker, "work")
+    assert snoozed.snoozes == 1
+    engine.finish(outcome.advanced(snoozed, "next", "", "1"))
+    (claim,) = engine.claim(worker, "next")
+    assert claim.snoozes == 0
 
 
 def test_checkpoints_outlive_the_attempt(engine: Engine, worker: int):
