@@ -71,6 +71,16 @@ def test_per_key_counts_each_key_over_all_batches(engine: Engine, worker: int):
     assert keys == ["a", "b", "c"]
 
 
+def test_a_limit_of_a_key_counts_it_over_all_tasks(engine: Engine):
+    for task in ("read", "write"):
+        engine.task(task, keyed=True)
+        engine.batch(task, keyed("aaab"))
+    engine.set_limit("key:a", 2)
+    worker = engine.worker("read", "write")
+    keys = sorted(claim.key for claim in engine.claim(worker, "read", "write"))
+    assert keys == ["a", "a", "b", "b"]
+
+
 def test_a_submitted_limit_counts_the_batch_over_all_its_stages(engine: Engine, worker: int):
     engine.task("next")
     engine.batch("work", 5, limit=2)
@@ -109,6 +119,20 @@ def test_two_claims_at_once_share_the_last_slots(sessions: Sessions, engine: Eng
         assert len(first.claim(worker, "work", want=2)) == 2
         second = Rival(lambda: engine.claim(worker, "work")).wait_until_blocked_or_done(engine)
     assert len(second.result()) + claimed(engine, worker) == 1
+
+
+def test_two_claims_at_once_share_a_limit_also_where_they_share_no_lane(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    """Trap 1, where only the limit's own row can stop the second."""
+    engine.set_limit("task:work", 3)
+    engine.batch("work", 5)
+    engine.batch("work", 5)
+    first = sessions()
+    with first.conn.transaction():
+        assert len(first.claim(worker, "work", want=1)) == 1
+        second = Rival(lambda: engine.claim(worker, "work")).wait_until_blocked(engine)
+    assert len(second.result()) == 2
 
 
 def test_a_full_lane_does_not_hold_up_another(engine: Engine, worker: int):
