@@ -266,6 +266,15 @@ def test_another_tenants_result_is_not_seen(engine: Engine, worker: int):
     assert not engine.enqueue("work", 1, cache_key="k", tenant="bob")["cached"]
 
 
+def test_another_tasks_result_is_not_seen(engine: Engine, worker: int):
+    engine.task("other")
+    engine.enqueue("work", 1, cache_key="k")
+    engine.complete(*engine.claim(worker, "work"))
+    assert not engine.enqueue("other", 1, cache_key="k")["cached"]
+    batch = engine.batch("other", [{"payload": 1, "cache_key": "k"}])
+    assert engine.standing(batch) == ("pending", 1, 0, 0, 0, 0)
+
+
 def test_a_result_that_arrives_during_a_submit_loses_no_job(
     sessions: Sessions, engine: Engine, worker: int
 ):
