@@ -4,7 +4,9 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import psycopg
 import pytest
 
 from batchmill import (
@@ -19,6 +21,7 @@ from batchmill import (
     Worker,
     WorkerOptions,
 )
+from tests.library.tools import one, until
 
 ONCE = Retry(attempts=1)
 BRIEF = WorkerOptions(patience=0.2, lease=3)
@@ -230,6 +233,33 @@ async def test_a_waiting_job_that_is_cancelled_never_starts(mill: Mill) -> None:
     assert await job.cancel()
     assert not await job.cancel()
     assert (await job.get()).state is JobState.CANCELLED
+
+
+async def test_a_draining_worker_keeps_its_lease_until_its_jobs_are_done(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    @mill.task(retry=ONCE)
+    async def long() -> str:
+        begun.set()
+        await goes_on.wait()
+        return "done"
+
+    def lease() -> tuple[Any, ...]:
+        query = "select lease_until, lease_until < batchmill.clock() from batchmill.workers"
+        return one(sql, query)
+
+    async with mill.running(WorkerOptions(lease=3)) as worker:
+        job = await mill.enqueue(long)
+        await begun.wait()
+        worker.stop()
+        await until(lambda: one(sql, "select state from batchmill.workers") == ("draining",))
+        before = lease()
+        await until(lambda: lease() != before)
+        assert lease()[0] > before[0], "it was left to lapse"
+        goes_on.set()
+    assert await job.result() == "done"
 
 
 async def test_a_handler_that_blocks_the_loop_keeps_its_lease_and_is_named(
