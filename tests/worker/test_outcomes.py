@@ -2,6 +2,7 @@
 
 import asyncio
 
+import psycopg
 import pytest
 
 from batchmill import (
@@ -18,7 +19,12 @@ from batchmill import (
     Snooze,
     SyncJob,
     Transient,
+    WorkerOptions,
 )
+from batchmill.domain import outcome
+from batchmill.domain.job import Claim
+from tests.library.tools import one, until_event
+from tests.store.engine import Engine
 
 QUICK = Retry(attempts=3, base=0, jitter=0)
 
@@ -200,6 +206,25 @@ async def test_a_snooze_uses_up_no_attempt_but_has_a_cap(mill: Mill) -> None:
     assert failure.value.error_code == "snoozed_too_often"
 
 
+async def test_a_snooze_is_stored_and_not_slept_in_the_worker(mill: Mill) -> None:
+    """Trap 13: there is one place, so who sleeps in it lets nobody else in."""
+
+    @mill.task
+    async def poll() -> Snooze:
+        return Snooze(3600)
+
+    @mill.task
+    def poll_in_thread() -> Snooze:
+        return Snooze(3600)
+
+    async with mill.running(WorkerOptions(concurrency=1, grace=0)), asyncio.timeout(30):
+        for task in (poll, poll_in_thread):
+            batch = await mill.submit(task, [None])
+            await until_event(batch, "job_snoozed")
+            (job,) = [job async for job in batch.jobs()]
+            assert job.state is JobState.SCHEDULED
+
+
 async def test_a_finish_callback_runs_once_even_if_all_jobs_failed(mill: Mill) -> None:
     told: asyncio.Queue[BatchSummary] = asyncio.Queue()
 
@@ -283,6 +308,31 @@ async def test_every_handler_gets_the_files_of_its_attempt(dsn: str) -> None:
     async with mill.running():
         for task in (on_loop, in_thread):
             assert await (await mill.enqueue(task)).result() == f"default/{task.name}"
+
+
+async def test_a_transaction_of_an_attempt_that_was_given_up_for_lost_writes_nothing(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    sql.execute("create table receipt (attempt integer)")
+    has_written, goes_on = asyncio.Event(), asyncio.Event()
+
+    @mill.task(retry=QUICK)
+    async def pay(job: Job) -> int:  # type: ignore[return]
+        async with job.transaction() as conn:
+            await conn.execute("insert into receipt values (%s)", [job.attempt])
+            job.complete(job.attempt)
+            if job.attempt == 1:
+                has_written.set()
+                await goes_on.wait()
+
+    async with mill.running():
+        job = await mill.enqueue(pay)
+        await has_written.wait()
+        held = Claim(*one(sql, "select id, fence, lane_id from batchmill.jobs"))
+        assert Engine(sql).finish(outcome.lost(held, QUICK, 0.5)) == []
+        assert await job.result() == 2
+        goes_on.set()
+    assert sql.execute("select attempt from receipt").fetchall() == [(2,)]
 
 
 async def test_a_result_that_does_not_fit_its_annotation_fails_the_job(mill: Mill) -> None:
