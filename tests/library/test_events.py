@@ -289,6 +289,29 @@ async def test_a_reader_of_a_batch_that_is_deleted_is_told(mill: Mill, sql: Any)
         await reading
 
 
+async def test_what_is_told_right_after_a_look_wakes_the_reader(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trap 6: who looks first and subscribes then misses what is told in between."""
+    batch = await mill.submit(echo_on(mill), [1], delay=3600)
+    look = stream.batches.events_after
+
+    async def look_and_be_late(*args: Any) -> list[Event]:
+        page = await look(*args)
+        if not page:
+            with mill.listener.bell(f"batch:{batch.id}") as told:
+                await batch.cancel()
+                assert await told.wait(30), "nobody watches the batch"
+        return page
+
+    monkeypatch.setattr(stream.batches, "events_after", look_and_be_late)
+    monkeypatch.setattr(stream, "POLL", 3600)
+    with mill.listener.bell("any"):
+        await until(lambda: mill.listener.hears)
+        log = await asyncio.wait_for(log_of(batch), 60)
+    assert [event.type for event in log] == ["job_cancelled", "batch_cancelled"]
+
+
 async def test_readers_do_without_notifications(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCHMILL_POOLER", "transaction")
     deaf_worker, deaf_reader = Mill(dsn), Mill(dsn)
