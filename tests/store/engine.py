@@ -14,7 +14,7 @@ from batchmill.domain.job import Claim, JobState
 from batchmill.domain.limits import Limits, Rate
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
-from batchmill.store.delivery import claims, outcomes_json
+from batchmill.store.delivery import claims, finish_call
 from batchmill.store.queries import queries
 
 LEASE = 30.0
@@ -91,7 +91,10 @@ class Engine:
 
     def finish(self, *outcomes: Outcome) -> list[int]:
         """The jobs whose outcome was refused."""
-        return self.value("select batchmill.finish(%s::json)", outcomes_json(outcomes))
+        query = "select batchmill.finish(%(outcomes)s::json, %(lanes)s::bigint[])"
+        row = self.conn.execute(query, finish_call(outcomes)).fetchone()
+        assert row is not None
+        return sorted(row[0])
 
     def complete(self, *claims: Claim, result: Any = None) -> list[int]:
         return self.finish(*(outcome.completed(c, json(result)) for c in claims))

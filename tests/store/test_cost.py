@@ -16,8 +16,9 @@ TABLES = ("jobs", "lanes", "batches", "events", "finished")
 EXPLAIN = "explain (analyze, buffers, timing off, format json) "
 CLAIM = EXPLAIN + "select batchmill.claim(%s, array[%s], array[10], 10, 0, pg_current_xact_id())"
 REPORT = EXPLAIN + "select batchmill.report_progress(%s::json)"
-FINISH = EXPLAIN + "select batchmill.finish(%s::json)"
-STARTED = """select coalesce(json_agg(json_build_object('id', id, 'fence', fence, 'lane', lane_id, 'kind', 'completed',
+FINISH = EXPLAIN + "select batchmill.finish(%s::json, %s)"
+LANES = "select array_agg(distinct lane_id) from batchmill.jobs where state = 'running'"
+STARTED = """select coalesce(json_agg(json_build_object('id', id, 'fence', fence, 'kind', 'completed',
         'result', 1, 'progress', '{}'::json)), '[]')::text
     from batchmill.jobs where state = 'running' and task = %s"""
 SCANS = """select relname, seq_scan from pg_stat_xact_user_tables
@@ -78,7 +79,8 @@ def pages(engine: Engine, worker: int, task: str) -> int:
     with engine.conn.transaction(force_rollback=True):
         claimed = pages_of(engine, CLAIM, worker, task)
         started = engine.value(STARTED, task)
-        return claimed + pages_of(engine, REPORT, started) + pages_of(engine, FINISH, started)
+        reported = pages_of(engine, REPORT, started)
+        return claimed + reported + pages_of(engine, FINISH, started, engine.value(LANES))
 
 
 def pages_of(engine: Engine, query: str, *args: Any) -> int:

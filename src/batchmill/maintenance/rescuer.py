@@ -8,7 +8,7 @@ from batchmill.domain import outcome
 from batchmill.domain.job import Claim
 from batchmill.domain.retry import Retry
 from batchmill.store.database import Database
-from batchmill.store.delivery import outcomes_json
+from batchmill.store.delivery import finish_call
 
 log = logging.getLogger("batchmill.upkeep")
 
@@ -20,5 +20,5 @@ async def rescue(database: Database, lapsed: list[dict[str, Any]]) -> None:
         outcome.lost(Claim(**job["claim"]), Retry.from_json(job["retry"] or {}), random.random())
         for job in lapsed
     ]
-    refused = await database.value("finish", outcomes=outcomes_json(ended))
+    refused = await database.value("finish", **finish_call(ended))
     log.warning("Rescued %d jobs from workers that are gone.", len(lapsed) - len(refused))

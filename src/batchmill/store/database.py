@@ -24,6 +24,7 @@ log = logging.getLogger("batchmill.store")
 
 OLDEST_SERVER = 15
 TRIES = 5
+CHECK_SECONDS = 2.0
 
 # A peer that vanished is noticed in seconds, not after the kernel's two hours.
 PATIENCE = {
@@ -62,7 +63,7 @@ class Database:
             timeout=10,
             max_idle=60,
             open=False,
-            check=AsyncConnectionPool.check_connection,
+            check=_check,
             kwargs=self._options(),
             configure=_configure,
         )
@@ -149,6 +150,12 @@ async def rows(
 ) -> list[dict[str, Any]]:
     cursor = await conn.execute(queries()[name].encode(), params)
     return await cursor.fetchall() if cursor.description else []
+
+
+async def _check(conn: AsyncConnection[Any]) -> None:
+    """Also of a peer that takes everything and answers nothing, for which TCP has no word."""
+    async with asyncio.timeout(CHECK_SECONDS):
+        await conn.execute("")
 
 
 async def _configure(conn: AsyncConnection[Any]) -> None:

@@ -1,6 +1,6 @@
 """How a worker gets jobs from Postgres and hands back how they ended."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -35,8 +35,8 @@ class PostgresDelivery:
         self._since = answer["since"]
         return claims(answer), answer["wait"]
 
-    async def finish(self, outcomes: Iterable[Outcome]) -> list[int]:
-        return await self._line.value("finish", outcomes=outcomes_json(outcomes))
+    async def finish(self, outcomes: Collection[Outcome]) -> list[int]:
+        return await self._line.value("finish", **finish_call(outcomes))
 
     async def report(self, reports: Iterable[tuple[Claim, Progress]]) -> list[int]:
         return await self._line.value(
@@ -59,14 +59,17 @@ def claims(answer: Mapping[str, Any]) -> list[Claim]:
     return list(map(Claim._make, zip(*answer["jobs"], strict=True)))
 
 
-def outcomes_json(outcomes: Iterable[Outcome]) -> str:
-    return f"[{','.join(map(_outcome_json, outcomes))}]"
+def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
+    """What the query `finish` takes."""
+    return {
+        "outcomes": f"[{','.join(map(_outcome_json, outcomes))}]",
+        "lanes": list({outcome.claim.lane for outcome in outcomes}),
+    }
 
 
 def _outcome_json(outcome: Outcome) -> str:
     """Results and payloads are JSON already; they go in as they are."""
-    id, fence, lane, *_ = outcome.claim
-    text = f'"id":{id},"fence":{fence},"lane":{lane},"kind":"{outcome.kind}"'
+    text = f'"id":{outcome.claim.id},"fence":{outcome.claim.fence},"kind":"{outcome.kind}"'
     if outcome.result is not None:
         text += f',"result":{outcome.result}'
     if outcome.payload is not None:

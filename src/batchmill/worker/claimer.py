@@ -21,6 +21,7 @@ FIRST_POLL = 0.02
 LAST_POLL = 5.0
 LAST_POLL_DEAF = 0.5
 GATHER = 0.005
+AT_ONCE = 50
 
 
 class Claimer:
@@ -71,8 +72,7 @@ class Claimer:
                     await backoff.wait()
                 else:
                     backoff.reset()
-                    for claim in claims:
-                        self._executor.start(claim)
+                    await self._start(claims)
                     await self._pause(self._bell, bool(claims), wait)
 
     async def _claim(self) -> tuple[list[Claim], float | None]:
@@ -85,6 +85,13 @@ class Claimer:
         return await self._delivery.claim(
             self._worker, self._executor.wants(), want, min(spare, BLOCK - want)
         )
+
+    async def _start(self, claims: list[Claim]) -> None:
+        """A few at a time: while they begin, answers from the database have to be heard."""
+        for place, claim in enumerate(claims, 1):
+            self._executor.start(claim)
+            if place % AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     async def _room(self) -> None:
         """Waits until there is room, and then a moment for more of it: blocks cost less."""

@@ -1,6 +1,6 @@
 """What hands jobs to workers. The truth about jobs stays in Postgres whatever delivers them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from batchmill.domain.job import Claim, Progress
@@ -15,7 +15,7 @@ class Delivery(Protocol):
         counts; with the seconds until there may be more, if that is known."""
         ...
 
-    async def finish(self, outcomes: Iterable[Outcome]) -> list[int]:
+    async def finish(self, outcomes: Collection[Outcome]) -> list[int]:
         """Records outcomes, all or none; returns the jobs that were no longer this attempt's."""
         ...
 

@@ -18,7 +18,7 @@ from batchmill.worker.runners import Runners
 
 log = logging.getLogger("batchmill.worker")
 
-AHEAD = 0.05
+AHEAD = 0.1
 
 OnEnd = Callable[[Attempt, Outcome | None], None]
 

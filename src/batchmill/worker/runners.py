@@ -59,8 +59,12 @@ class Runners:
         task = attempt.task
         job = Job(attempt.claim, self._desk, task.result, task.timeout)
         attempt.begin(job)
-        async with asyncio.timeout(task.timeout):
-            value = await task.function(**task.signature.arguments(job, payload))
+        call = task.function(**task.signature.arguments(job, payload))
+        if task.timeout is None:
+            value = await call
+        else:
+            async with asyncio.timeout(task.timeout):
+                value = await call
         return None if job.is_recorded else await self._outcome_of(attempt, value)
 
     async def _in_thread(self, attempt: Attempt, payload: Any) -> Outcome:

@@ -13,7 +13,7 @@ from batchmill.domain.outcome import Outcome
 from batchmill.errors import LeaseLost
 from batchmill.maintenance.upkeep import Upkeep
 from batchmill.store.database import rows
-from batchmill.store.delivery import PostgresDelivery, outcomes_json
+from batchmill.store.delivery import PostgresDelivery, finish_call
 from batchmill.store.errors import is_unavailable, translated
 from batchmill.store.lease import LeaseLine
 from batchmill.worker.attempt import Attempt, Stop
@@ -194,7 +194,7 @@ class Shift:
             yield conn
             ended = outcome.completed(claim, result() or "null")
             with translated():
-                found = await rows(conn, "finish", {"outcomes": outcomes_json([ended])})
+                found = await rows(conn, "finish", finish_call([ended]))
             if found[0]["finish"]:
                 raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
 

@@ -32,7 +32,7 @@ class WorkerOptions:
     """
 
     concurrency: int = 100
-    prefetch: int = 500
+    prefetch: int = 1_000
     pools: dict[str, int] = field(default_factory=dict)
     threads: int = 32
     processes: int = os.cpu_count() or 1
@@ -44,14 +44,27 @@ class WorkerOptions:
 
     def __post_init__(self) -> None:
         for name in ("concurrency", "threads", "processes", "lease"):
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:
                 raise InvalidInput(f"A worker's {name} must be over 0, not {getattr(self, name)}.")
+        for name in ("prefetch", "grace", "patience"):
+            if not getattr(self, name) >= 0:
+                raise InvalidInput(f"A worker's {name} is at least 0, not {getattr(self, name)}.")
+        for task, size in self.pools.items():
+            if not size > 0:
+                raise InvalidInput(
+                    f"The pool of {task} must be over 0, not {size}: to run none of its jobs, give "
+                    "the worker a mill without it."
+                )
 
 
 class Worker:
     """Runs the tasks of a mill; `run` returns after `stop`, or when the schema does not fit."""
 
     def __init__(self, mill: "Mill", options: WorkerOptions):
+        if unknown := options.pools.keys() - mill.tasks.keys():
+            raise InvalidInput(
+                f"There is a pool for {min(unknown)}, which is no task of this mill."
+            )
         self._mill = mill
         self._options = options
         self._stopping = asyncio.Event()

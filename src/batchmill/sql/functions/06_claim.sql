@@ -258,7 +258,7 @@ begin
         insert into events (batch_id, number, tenant, type, job_id, position, data, at, expires_on)
         select batch_id, before[place] + row_number() over (partition by place order by fence),
             tenant, 'job_started', id, position,
-            json_build_object('task', task, 'attempt', attempt), moment, expiry[place]
+            attempt_data(task, attempt), moment, expiry[place]
         from placed where batch_id is not null
     )
     -- By columns: for each value of a row, json_build_array would look its type up again.

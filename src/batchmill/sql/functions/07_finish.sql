@@ -1,6 +1,6 @@
 -- How an attempt ended, as its worker tells it.
 create type outcome as (
-    id bigint, fence bigint, lane bigint, kind text, result json, error jsonb, delay double precision,
+    id bigint, fence bigint, kind text, result json, error jsonb, delay double precision,
     task text, key text, payload json, progress json
 );
 
@@ -13,35 +13,35 @@ create type ending as (
 );
 
 -- Records how attempts ended, all of them or none: completed, failed, retry, advance, snooze, release
--- or cancelled. An attempt whose fence is no longer the newest changes nothing. Returns the ids of
--- the jobs whose outcome was refused for that.
-create function finish(outcomes json) returns bigint[]
+-- or cancelled. `lanes` are those the jobs were claimed from. An attempt whose fence is no longer the
+-- newest changes nothing. Returns the ids of the jobs whose outcome was refused for that.
+create function finish(outcomes json, lanes bigint[]) returns bigint[]
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     moment timestamptz;
-    given outcome[];
     ended ending[];
     done uuid[];
-    owned bigint[];
 begin
-    select array_agg(o) into given from (
-        select distinct on (o.id, o.fence) o from json_populate_recordset(null::outcome, outcomes) o) once;
     perform hold_limits_shared();
-    perform lock_around(lanes_of_outcomes(given));
+    if strpos(outcomes::text, '"advance"') > 0 then
+        perform lock_around(finish.lanes || lanes_to_advance_to(outcomes));
+    else
+        perform lock_around(finish.lanes);
+    end if;
     moment := clock();
 
     -- Their lanes are held, so nobody else starts or ends these jobs now. What was cancelled meanwhile can only end as cancelled.
     select array_agg(row (o.id, case when j.cancelled_at is null then o.kind else 'cancelled' end,
             o.result, o.error, o.delay, o.task, o.key, o.payload, o.progress,
-            j.lane_id, j.batch_id, j.position, j.tenant, j.attempt, j.task, j.key)::ending),
-        array_agg(o.id)
-    into ended, owned
-    from unnest(given) o
+            j.lane_id, j.batch_id, j.position, j.tenant, j.attempt, j.task, j.key)::ending)
+    into ended
+    from (
+        select distinct on (id, fence) * from json_populate_recordset(null::outcome, outcomes)) o
     cross join lateral (
         select * from jobs
-        where jobs.id = o.id and fence = o.fence and lane_id = o.lane offset 0) j;
+        where jobs.id = o.id and fence = o.fence and lane_id = any (finish.lanes) offset 0) j;
 
     if ended is not null then
         perform count_ends(ended);
@@ -50,14 +50,16 @@ begin
         perform put_back(ended, moment);
         perform finish_batches(done, moment);
     end if;
-    if cardinality(owned) = cardinality(given) then
+    if cardinality(ended) = json_array_length(outcomes) then
         return '{}';
     end if;
-    return array(select o.id from unnest(given) o where o.id <> all (coalesce(owned, '{}')));
+    return array(
+        select id from json_populate_recordset(null::outcome, outcomes)
+        except select id from unnest(ended));
 end $$;
 
--- The lanes that outcomes touch: where the jobs are counted, and where those that advance will wait.
-create function lanes_of_outcomes(given outcome[]) returns bigint[]
+-- The lanes where jobs that advance will wait.
+create function lanes_to_advance_to(outcomes json) returns bigint[]
 language plpgsql as $$
 declare
     target record;
@@ -65,13 +67,14 @@ declare
 begin
     for target in
         select distinct o.task, j.tenant, j.batch_id, o.key
-        from unnest(given) o cross join lateral (
+        from json_populate_recordset(null::outcome, outcomes) o
+        cross join lateral (
             select * from jobs where jobs.id = o.id and jobs.fence = o.fence offset 0) j
         where o.kind = 'advance' order by 1, 2, 3, 4
     loop
         lane_ids := lane_ids || lane_for(target.task, target.tenant, target.batch_id, target.key);
     end loop;
-    return lane_ids || array(select distinct lane from unnest(given));
+    return lane_ids;
 end $$;
 
 -- Takes ended attempts off the counts of their lanes and limits.
@@ -140,6 +143,12 @@ begin
     return done;
 end $$;
 
+-- Most events tell this; the name of a task needs no escaping.
+create function attempt_data(task text, attempt integer) returns json
+language sql stable as $$
+    select ('{"task": "' || task || '", "attempt": ' || attempt || '}')::json
+$$;
+
 create function event_of(
     kind text, attempt integer, was_task text, task text, error jsonb, delay double precision
 ) returns table (type text, data json)
@@ -160,7 +169,7 @@ language sql stable as $$
             'code', error ->> 'code', 'message', error ->> 'message', 'delay', delay)
         when 'advance' then json_build_object('from', was_task, 'task', task)
         when 'snooze' then json_build_object('task', was_task, 'delay', delay)
-        else json_build_object('task', was_task, 'attempt', attempt)
+        else attempt_data(was_task, attempt)
     end
 $$;
 

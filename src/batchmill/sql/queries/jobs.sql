@@ -21,7 +21,7 @@ from batchmill.known_task(%(task)s) t
 select batchmill.claim(%(worker)s, %(tasks)s, %(wants)s, %(want)s, %(spare)s, cast(%(since)s as xid8))
 
 -- name: finish
-select batchmill.finish(cast(%(outcomes)s as json))
+select batchmill.finish(cast(%(outcomes)s as json), %(lanes)s::bigint[])
 
 -- name: report_progress
 select batchmill.report_progress(cast(%(reports)s as json))
