@@ -156,6 +156,22 @@ def test_a_lapsed_lease_gives_all_of_a_workers_jobs_back_and_counts_the_attempt(
     assert again == {lost[0].id: 2, lost[1].id: 2, lost[1].id + 1: 1}
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        "update batchmill.workers set state = 'draining' where id = %s returning id",
+        "update batchmill.workers set state = 'stopped' where id = %s returning id",
+        "delete from batchmill.workers where id = %s returning id",
+    ],
+)
+def test_jobs_of_a_worker_are_rescued_however_it_left_them(end: str, engine: Engine, worker: int):
+    engine.batch("work", 1)
+    (claim,) = engine.claim(worker, "work")
+    engine.rows(end, worker)
+    engine.advance_clock(LEASE + 1)
+    assert engine.look_after(engine.worker("work")) == [claim.id]
+
+
 def test_a_worker_that_was_given_up_for_lost_hears_so_and_gets_no_more(engine: Engine, worker: int):
     lose(engine, worker)
     assert engine.call("renew_lease", worker, LEASE) is None
