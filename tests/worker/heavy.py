@@ -94,6 +94,11 @@ def wants_files(job: SyncJob) -> str:
     return job.artifacts
 
 
+@mill.task(process=True, max_snoozes=2)
+def snoozes_on() -> Snooze:
+    return Snooze(0)
+
+
 @mill.task(process=True)
 def refuses() -> None:
     raise Permanent("Not this.", code="refused")

@@ -90,6 +90,13 @@ async def test_every_outcome_crosses_over(mill: Mill) -> None:
         assert await failure_of(await mill.enqueue(heavy.refuses)) == "refused"
 
 
+async def test_a_process_snoozes_as_often_as_its_task_allows(mill: Mill) -> None:
+    async with mill.running(TWO):
+        job = await mill.enqueue(heavy.snoozes_on)
+        assert await failure_of(job) == "snoozed_too_often"
+    assert (await job.get()).snoozes == 2
+
+
 async def test_results_are_as_large_as_the_task_allows(mill: Mill) -> None:
     async with mill.running(TWO):
         assert len(await (await mill.enqueue(heavy.large, 1_500_000)).result()) == 1_500_000
