@@ -26,6 +26,13 @@ language sql stable as $$
         where l.id = any (lane_ids))
 $$;
 
+-- Whether there is anything to count beside the lanes themselves.
+create function have_limits(lane_ids bigint[]) returns boolean
+language sql stable as $$
+    select exists (select from limits where counts)
+        or exists (select from lanes where id = any (lane_ids) and key <> '')
+$$;
+
 -- Claims and completions hold this shared; whoever makes or drops a limit holds it alone, so that
 -- `running` starts from a count nobody changes meanwhile.
 create function hold_limits_still() returns void language sql as $$

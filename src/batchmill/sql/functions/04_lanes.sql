@@ -66,7 +66,7 @@ end $$;
 create function lock_above(lane_ids bigint[]) returns void
 language plpgsql as $$
 begin
-    if exists (select from limits) then
+    if have_limits(lane_ids) then
         perform make_limits_from_templates(lane_ids);
         perform from (
             select m.id from unnest(limits_over(lane_ids)) as n (name)

@@ -120,7 +120,7 @@ begin
         -- Only now is it sure what comes before this: whoever had a slot has given it back.
         moment := clock();
         -- Asked now, because a batch that has just been submitted may have brought a limit along.
-        if exists (select from limits) then
+        if have_limits(lane_ids) then
             select coalesce(array_agg(m.id), '{}'), coalesce(array_agg(m.name), '{}'),
                    coalesce(array_agg(free_slots(m, moment)), '{}'), coalesce(array_agg(0), '{}')
             into limit_ids, names, free, counted

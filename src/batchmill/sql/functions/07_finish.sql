@@ -84,11 +84,14 @@ begin
     update lanes l set running = l.running - e.n
     from (select lane_id, count(*) as n from unnest(ended) group by lane_id) e
     where l.id = any (array[e.lane_id]);
-    if exists (select from limits) then
+    if have_limits(array(select lane_id from unnest(ended))) then
         update limits m set running = m.running - e.n
         from (
-            select n.name, count(*) as n from unnest(ended) e
-            cross join lateral limit_names(e.was_task, e.tenant, e.batch_id, e.was_key) n
+            select n.name, sum(l.n) as n
+            from (
+                select was_task, tenant, batch_id, was_key, count(*) as n from unnest(ended)
+                group by was_task, tenant, batch_id, was_key) l
+            cross join lateral limit_names(l.was_task, l.tenant, l.batch_id, l.was_key) n
             group by n.name) e
         where m.name = any (array[e.name]);
     end if;

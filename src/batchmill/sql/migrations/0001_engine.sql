@@ -103,6 +103,8 @@ create table limits (
             when name ~ '^(tenant|key|batch):' then split_part(name, ':', 1) || ':*'
             when name ~ '^task:[^/]+/' then regexp_replace(name, '^(task:[^/]+/[a-z]+:).*$', '\1*')
         end) stored,
+    -- False for what lanes count themselves: the slots of a batch at one task, unless it is keyed.
+    counts boolean generated always as (name not like 'task:%/batch:*') stored,
     -- What the code or the template declares, and what someone set over it.
     declared_slots integer check (declared_slots >= 0),
     declared_rate integer check (declared_rate > 0),
@@ -126,6 +128,7 @@ create table limits (
 ) with (fillfactor = 70);
 
 create index limits_by_template on limits (template) where template is not null;
+create index limits_counting on limits (id) where counts;
 create index limits_templates on limits (name) where name like '%*';
 create index limits_parked on limits (id) where parked;
 
