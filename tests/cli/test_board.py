@@ -59,9 +59,11 @@ def test_a_later_stage_expects_only_those_that_did_not_end_before_it(log: Log) -
 def test_a_retry_by_policy_is_counted_and_one_by_hand_takes_the_failure_back(log: Log) -> None:
     log.tell("job_retrying", 1, task="fetch", attempt=1, delay=1, **ERROR)
     log.tell("job_failed", 1, task="fetch", attempt=2, **ERROR)
-    assert (log.board.retries, log.board.failed) == (1, 1)
+    log.tell("job_failed", 2, task="fetch", attempt=1, **ERROR)
+    assert (log.board.retries, log.board.failed) == (1, 2)
     log.tell("job_retrying", 1, task="fetch", manual=True)
-    assert (log.board.retries, log.board.failed) == (1, 0)
+    assert (log.board.retries, log.board.failed) == (1, 1)
+    assert [failure.job_id for failure in log.board.failures] == [2]
 
 
 @pytest.mark.parametrize("type", ["job_snoozed", "job_released", "job_retrying", "job_cancelled"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import logging
 
 import pytest
 from typer.testing import CliRunner
@@ -87,6 +88,9 @@ def test_the_nearest_type_decides(error: Exception, code: ExitCode) -> None:
         (2, "worker --app tests.cli.shop:nothing", "has a str, not a Mill, called nothing"),
         (2, f"worker --app {SHOP} --pool fetch=1", "There is a pool for fetch"),
         (2, f"worker --app {SHOP} --pool pack=none", "A pool is name=number"),
+        (2, f"worker --app {SHOP} --pool pack=0", "The pool of pack must be over 0"),
+        (2, f"worker --app {SHOP} --grace -1", "grace is at least 0, not -1"),
+        (2, f"worker --app {SHOP} --prefetch -1", "prefetch is at least 0, not -1"),
         (2, f"worker --app {SHOP} --concurrency 0", "concurrency must be over 0"),
         (3, "watch nonsense", 'There is no batch "nonsense"'),
         (3, f"watch {MISSING}", f"There is no batch {MISSING}"),
@@ -117,6 +121,12 @@ async def test_a_database_that_does_not_answer() -> None:
     result = await Cli("postgresql://nobody@127.0.0.1:1/nothing")("status")
     assert result.exit_code == ExitCode.NOT_USABLE
     assert result.stderr.startswith("error: Postgres does not answer")
+
+
+async def test_the_pool_does_not_say_it_all_again() -> None:
+    logging.getLogger("psycopg.pool").setLevel(logging.NOTSET)
+    await Cli("postgresql://nobody@127.0.0.1:1/nothing")("status")
+    assert not logging.getLogger("psycopg.pool").isEnabledFor(logging.WARNING)
 
 
 @pytest.mark.parametrize("name", ["status", "demo", "migrate up"])

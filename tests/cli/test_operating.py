@@ -35,7 +35,7 @@ async def test_batches_can_be_filtered(cli: Cli, shop_mill: Mill) -> None:
         ]
     assert await cli.json("batches", "--task", "send") == []
     assert str(second.id) in "".join(await cli.lines("batches"))
-    assert await cli.lines("batches", "--task", "send") == ["There are no such batches."]
+    assert await cli.lines("batches", "--task", "send") == ["No batches found."]
 
 
 async def test_jobs_can_be_filtered(cli: Cli, shop_mill: Mill) -> None:

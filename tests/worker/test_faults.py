@@ -44,7 +44,9 @@ async def first_started(batch) -> None:
 
 
 @pytest.mark.parametrize("end", ["restart", "kill"])
-async def test_a_restarted_postgres_costs_nothing(own_server: Server, end: str) -> None:
+async def test_a_restarted_postgres_costs_nothing(
+    own_server: Server, end: str, caplog: pytest.LogCaptureFixture
+) -> None:
     dsn = create_database(own_server.dsn, "faults")
     mill = Mill(dsn, migrate=True)
     gate = Gate(mill)
@@ -61,6 +63,8 @@ async def test_a_restarted_postgres_costs_nothing(own_server: Server, end: str) 
     assert results.values == list(range(50))
     with psycopg.connect(dsn) as conn:
         assert violations(conn) == []
+    said = [record.getMessage() for record in caplog.records if record.name[:9] == "batchmill"]
+    assert said and not any("\n" in line for line in said)
 
 
 async def test_a_worker_stops_although_postgres_is_gone(own_server: Server) -> None:

@@ -2,11 +2,12 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import psycopg
 import pytest
 
-from batchmill import JobState, Mill, SchemaError, WorkerOptions
+from batchmill import InvalidInput, JobState, Mill, SchemaError, WorkerOptions
 from batchmill.worker.shift import Shift, running
 from tests.library.tools import echo_on, one, until
 
@@ -83,6 +84,26 @@ async def test_a_worker_that_cannot_run_ends_its_block(empty_dsn: str) -> None:
     with pytest.raises(SchemaError):
         async with mill.running():
             await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"concurrency": 0}, {"threads": 0}, {"processes": -1}, {"lease": float("nan")}),
+        *({"prefetch": -1}, {"grace": -0.1}, {"patience": -1}, {"pools": {"work": 0}}),
+    ],
+    ids=str,
+)
+def test_a_worker_that_could_not_work_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"(must be over|is at least) 0, not"):
+        WorkerOptions(**options)
+
+
+async def test_a_pool_is_for_a_task_of_the_mill(mill: Mill) -> None:
+    echo_on(mill)
+    with pytest.raises(InvalidInput, match="There is a pool for ecko, which is no task"):
+        async with mill.running(WorkerOptions(pools={"echo": 1, "ecko": 2})):
+            pass
 
 
 async def test_the_error_of_a_block_goes_before_that_of_its_worker(

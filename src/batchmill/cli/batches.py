@@ -11,13 +11,16 @@ from batchmill.cli.session import Session
 from batchmill.domain.batch import BatchRecord, BatchState
 
 Count = Annotated[int, typer.Option("--count", "-n", min=1, max=10_000, help="How many.")]
-Task = Annotated[str | None, typer.Option(autocompletion=complete_task)]
-Tenant = Annotated[str | None, typer.Option()]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="TASK", autocompletion=complete_task, help="Only those of a task."),
+]
+Tenant = Annotated[str | None, typer.Option(metavar="NAME", help="Only those of a tenant.")]
 
 
 async def batches(
     session: Session,
-    state: Annotated[BatchState | None, typer.Option()] = None,
+    state: Annotated[BatchState | None, typer.Option(help="Only those in a state.")] = None,
     task: Task = None,
     tenant: Tenant = None,
     count: Count = 20,
@@ -34,7 +37,7 @@ def as_data(batch: BatchRecord) -> dict[str, Any]:
 
 def draw(found: list[BatchRecord]) -> RenderableType | str:
     if not found:
-        return "There are no such batches."
+        return "No batches found."
     return fitting_table(
         whole("batch"),
         "state",

@@ -118,15 +118,16 @@ class Board:
                 self.failures.append(_failure(event))
             case "job_cancelled":
                 stage.cancelled += 1
+            case "job_retrying" if "manual" in event.data:
+                self._take_back(stage, job_id)
             case "job_retrying":
-                self._see_retry(stage, by_hand="manual" in event.data)
+                self.retries += 1
 
-    def _see_retry(self, stage: Stage, *, by_hand: bool) -> None:
-        """A retry by hand takes back a failure; one by policy comes before any."""
-        if by_hand:
-            stage.failed -= 1
-        else:
-            self.retries += 1
+    def _take_back(self, stage: Stage, job_id: int) -> None:
+        """A retry by hand: the job has not failed any more."""
+        stage.failed -= 1
+        kept = [failure for failure in self.failures if failure.job_id != job_id]
+        self.failures = deque(kept, RECENT_FAILURES)
 
 
 def _failure(event: Event) -> Failure:

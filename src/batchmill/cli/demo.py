@@ -7,7 +7,6 @@ from batchmill.cli.follow import follow
 from batchmill.cli.output import note, out, span, stacked, table
 from batchmill.cli.session import Session
 from batchmill.config import Settings
-from batchmill.domain.job import JobRecord
 from batchmill.embedded import default_home
 from batchmill.handles import Batch, Results
 from batchmill.worker.worker import WorkerOptions
@@ -37,8 +36,7 @@ def draw(batch: Batch, results: Results) -> Iterator[RenderableType]:
     ended = results.batch
     assert ended.finished_at and ended.started_at
     took = span((ended.finished_at - ended.started_at).total_seconds())
-    yield f"{ended.completed} of {ended.total} completed, {ended.failed} failed, in {took}."
-    yield "\n".join(map(why_failed, results.failed))
+    yield f"\n{ended.completed} of {ended.total} completed, {ended.failed} failed, in {took}."
     yield table(
         "number",
         "words",
@@ -55,8 +53,3 @@ def draw(batch: Batch, results: Results) -> Iterator[RenderableType]:
             "  batchmill status",
         )
     )
-
-
-def why_failed(job: JobRecord) -> str:
-    assert job.error
-    return f"Job {job.id} failed in {job.task}: {job.error.code}: {job.error.message}"

@@ -20,8 +20,10 @@ LONGEST_VALUE = 500
 
 async def jobs(
     session: Session,
-    batch: Annotated[str | None, typer.Option(help="Only those of a batch.")] = None,
-    state: Annotated[JobState | None, typer.Option()] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="BATCH", help="Only those of a batch.")
+    ] = None,
+    state: Annotated[JobState | None, typer.Option(help="Only those in a state.")] = None,
     task: Task = None,
     tenant: Tenant = None,
     count: Count = 20,
@@ -49,7 +51,7 @@ async def job(
 
 def draw_list(found: list[JobLine]) -> RenderableType | str:
     if not found:
-        return "There are no such jobs, at least not among the newest."
+        return "No jobs found."
     return fitting_table(
         number("job"),
         "state",

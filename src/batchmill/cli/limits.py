@@ -19,6 +19,7 @@ from batchmill.store import admin
 Name = Annotated[
     str,
     typer.Argument(
+        metavar="NAME",
         autocompletion=complete_limit,
         help="system, task:NAME, tenant:NAME, batch:ID, key:NAME, task:NAME/tenant:NAME …",
     ),

@@ -51,7 +51,7 @@ def parse_pairs(texts: list[str], what: str) -> dict[str, str]:
 def parse_counts(texts: list[str], what: str) -> dict[str, int]:
     counts = parse_pairs(texts, what)
     for name, value in counts.items():
-        if not value.isdecimal() or int(value) == 0:
+        if not value.isdecimal():
             raise InvalidInput(f'A {what} is name=number, not "{name}={value}".')
     return {name: int(value) for name, value in counts.items()}
 

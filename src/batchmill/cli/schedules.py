@@ -12,7 +12,12 @@ from batchmill.cli.output import moment, state, table, whole
 from batchmill.cli.session import Session
 from batchmill.controls import ScheduleRecord
 
-Name = Annotated[str, typer.Argument(autocompletion=complete_schedule)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", autocompletion=complete_schedule, help="The name of the schedule."
+    ),
+]
 
 
 async def list_schedules(session: Session) -> None:

@@ -24,17 +24,23 @@ SINGLE_ONLY = ("dedup_key", "cache_key")
 
 async def submit(
     session: Session,
-    task: Annotated[str, typer.Argument(autocompletion=complete_task, help="The task's name.")],
+    task: Annotated[
+        str,
+        typer.Argument(metavar="TASK", autocompletion=complete_task, help="The task's name."),
+    ],
     payload: Annotated[
         list[str] | None,
-        typer.Argument(help="JSON values, one for each job; - reads lines of JSON from stdin."),
+        typer.Argument(
+            metavar="PAYLOAD",
+            help="JSON values, one for each job; - reads lines of JSON from stdin.",
+        ),
     ] = None,
     file: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="A file of JSON lines.")
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="One job without a batch.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end.")] = False,
-    tenant: Annotated[str | None, typer.Option()] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Whose work it is.")] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first.")] = None,
     delay: Annotated[
         str | None, typer.Option(metavar="TIME", help="Start later: 90, 5m, 2h, 1d.")
@@ -45,19 +51,25 @@ async def submit(
     expires_in: Annotated[
         str | None, typer.Option(metavar="TIME", help="Keep it for so long: 7d.")
     ] = None,
-    label: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Kept with it; give it as often as you like."),
+    ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="The same key gives the same batch or job.")
+        str | None, typer.Option(metavar="KEY", help="The same key gives the same batch or job.")
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Jobs of the batch at once.")] = None,
     on_finish: Annotated[
-        str | None, typer.Option(autocompletion=complete_task, help="A task for the finish.")
+        str | None,
+        typer.Option(metavar="TASK", autocompletion=complete_task, help="A task for the finish."),
     ] = None,
     dedup_key: Annotated[
-        str | None, typer.Option(help="With --single: return the live job that has the key.")
+        str | None,
+        typer.Option(metavar="KEY", help="With --single: return the live job that has the key."),
     ] = None,
     cache_key: Annotated[
-        str | None, typer.Option(help="With --single: take a result that was kept under it.")
+        str | None,
+        typer.Option(metavar="KEY", help="With --single: take a result that was kept under it."),
     ] = None,
 ) -> ExitCode:
     """Submit a batch, or a single job, and print its id."""

@@ -12,7 +12,7 @@ from batchmill.errors import InvalidInput
 
 async def watch(
     session: Session,
-    batch: Annotated[str, typer.Argument(help="The id of the batch.")],
+    batch: Annotated[str, typer.Argument(metavar="BATCH", help="The id of the batch.")],
     after: Annotated[
         int, typer.Option(min=0, help="With --json: the last event that is known already.")
     ] = 0,

@@ -12,8 +12,6 @@ import typer
 from batchmill.cli.logs import LogLevel, log_to_stderr
 from batchmill.cli.parsing import parse_counts
 from batchmill.cli.session import Session
-from batchmill.errors import InvalidInput
-from batchmill.mill import Mill
 from batchmill.worker.worker import Worker, WorkerOptions
 
 log = logging.getLogger("batchmill.worker")
@@ -25,7 +23,9 @@ STOPS = (signal.SIGTERM, signal.SIGINT)
 async def worker(
     session: Session,
     concurrency: Annotated[int, typer.Option(help="Jobs at once.")] = DEFAULTS.concurrency,
-    prefetch: Annotated[int, typer.Option(help="More jobs in hand.")] = DEFAULTS.prefetch,
+    prefetch: Annotated[
+        int, typer.Option(help="Jobs taken ahead, while they end within milliseconds.")
+    ] = DEFAULTS.prefetch,
     pool: Annotated[
         list[str] | None,
         typer.Option(metavar="TASK=N", help="Jobs of one task at once; give it for each task."),
@@ -40,7 +40,9 @@ async def worker(
     grace: Annotated[
         float, typer.Option(help="Seconds that running jobs have after a stop.")
     ] = DEFAULTS.grace,
-    name: Annotated[str | None, typer.Option(help="Else host:pid.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What status calls it; else host:pid.", show_default=False)
+    ] = None,
     log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
 ) -> None:
     """Run the tasks of your mill (--app) until SIGTERM or Ctrl-C; a second one ends it at once."""
@@ -56,16 +58,10 @@ async def worker(
         name=name or DEFAULTS.name,
     )
     mill = session.application
-    check_pools(options, mill)
     running = mill.worker(options)
     stop_on_signals(running)
     async with mill:
         await running.run()
-
-
-def check_pools(options: WorkerOptions, mill: Mill) -> None:
-    if unknown := options.pools.keys() - mill.tasks.keys():
-        raise InvalidInput(f"There is a pool for {min(unknown)}, which is no task of this mill.")
 
 
 def stop_on_signals(running: Worker) -> None:

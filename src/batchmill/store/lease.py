@@ -3,6 +3,7 @@
 import psycopg
 
 from batchmill.store.database import PATIENCE
+from batchmill.store.errors import translated
 from batchmill.store.queries import queries
 
 
@@ -16,11 +17,12 @@ class LeaseLine:
 
     def renew(self) -> list[int] | None:
         """The jobs of this worker that were cancelled; None if it was given up for lost."""
-        if self._conn is None:
-            self._conn = psycopg.connect(
-                self._dsn, autocommit=True, prepare_threshold=None, **PATIENCE
-            )
-        row = self._conn.execute(queries()["renew_lease"].encode(), self._params).fetchone()
+        with translated():
+            if self._conn is None:
+                self._conn = psycopg.connect(
+                    self._dsn, autocommit=True, prepare_threshold=None, **PATIENCE
+                )
+            row = self._conn.execute(queries()["renew_lease"].encode(), self._params).fetchone()
         return row[0] if row else None
 
     def close(self) -> None:

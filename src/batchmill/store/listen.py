@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from batchmill.store.backoff import Backoff
 from batchmill.store.database import Database
-from batchmill.store.errors import is_unavailable
+from batchmill.store.errors import is_unavailable, translated
 
 log = logging.getLogger("batchmill.listen")
 
@@ -80,14 +80,15 @@ class Listener:
                 await backoff.wait()
 
     async def _hear(self, backoff: Backoff) -> None:
-        async with await self._database.connect() as conn:
-            await conn.execute("listen batchmill")
-            self.hears = True
-            backoff.reset()
-            for topic in list(self._bells):
-                self._ring(topic)
-            async for notice in conn.notifies():
-                self._ring(notice.payload)
+        with translated():
+            async with await self._database.connect() as conn:
+                await conn.execute("listen batchmill")
+                self.hears = True
+                backoff.reset()
+                for topic in list(self._bells):
+                    self._ring(topic)
+                async for notice in conn.notifies():
+                    self._ring(notice.payload)
 
     def _ring(self, topic: str) -> None:
         for bell in self._bells.get(topic, ()):
