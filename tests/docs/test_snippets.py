@@ -20,7 +20,7 @@ import typer.main
 
 from batchmill import Mill
 from batchmill.cli.app import app
-from tests.docs.pages import Block, Page, pages
+from tests.docs.pages import ROOT, Block, Page, pages
 
 PATIENCE = 60
 EVERY_PAGE = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
@@ -166,6 +166,11 @@ def test_every_link_leads_somewhere(page: Page) -> None:
         assert path.exists(), f"{page.name} links to {path}"
         if anchor:
             assert anchor in Page(path).anchors, f"{page.name} links to #{anchor} of {path.name}"
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    led_to = {path for path, _ in Page(ROOT / "README.md").links}
+    assert {page.path for page in pages()} - led_to == {ROOT / "README.md"}
 
 
 @EVERY_PAGE
