@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from batchmill import DatabaseUnavailable, Mill, WorkerOptions
+from batchmill import Advance, DatabaseUnavailable, Job, Mill, WorkerOptions
 from tests.chaos.proxy import Proxy
 from tests.invariants import violations
+from tests.library.tools import one, until, until_event
 
 OPTIONS = WorkerOptions(lease=3, concurrency=10, patience=0.5)
 
@@ -106,6 +107,76 @@ async def test_a_worker_cut_off_gives_up_its_jobs_and_another_takes_them(
         worker.stop()
         await running
     assert results.values == ["rescued"] * 3
+    assert violations(sql) == []
+
+
+@pytest.mark.parametrize("trouble", ["the row is locked", "nothing is answered"])
+async def test_a_worker_whose_renewal_hangs_gives_up_its_jobs(
+    proxy: Proxy, dsn: str, sql: psycopg.Connection, trouble: str
+) -> None:
+    mill = Mill(proxy.dsn)
+    begun, interrupted = asyncio.Event(), asyncio.Event()
+
+    @mill.task
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            interrupted.set()
+
+    worker = mill.worker(WorkerOptions(lease=3, patience=0.5, upkeep=False))
+    async with mill:
+        running = asyncio.create_task(worker.run())
+        await worker.ready.wait()
+        await mill.enqueue(work)
+        await begun.wait()
+        lease = "select lease_until from batchmill.workers"
+        before = one(sql, lease)
+        await until(lambda: one(sql, lease) != before)
+        with psycopg.connect(dsn) as holder:
+            if trouble == "nothing is answered":
+                proxy.swallow()
+            else:
+                holder.execute("select from batchmill.workers for update")
+            await interrupted.wait()
+        proxy.pass_again()
+        worker.stop()
+        await running
+
+
+async def test_a_lost_answer_to_progress_does_not_end_the_next_stage(
+    proxy: Proxy, sql: psycopg.Connection
+) -> None:
+    mill = Mill(proxy.dsn)
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    @mill.task
+    async def first(job: Job) -> Advance:
+        proxy.lose_answer_to("batchmill.report_progress(")
+        await job.progress("half")
+        await proxy.lost.wait()
+        return Advance(second)
+
+    @mill.task
+    async def second() -> str:
+        begun.set()
+        await go.wait()
+        return "done"
+
+    @mill.task
+    async def witness(job: Job) -> None:
+        await begun.wait()
+        await job.progress("seen")
+        await go.wait()
+
+    async with mill.running(OPTIONS):
+        other = await mill.submit(witness, [None])
+        batch = await mill.submit(first, [None])
+        # Told after the second stage began, with whatever was left over from the first.
+        await until_event(other, "job_progress")
+        go.set()
+        assert (await batch.results()).values == ["done"]
     assert violations(sql) == []
 
 

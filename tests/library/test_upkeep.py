@@ -436,6 +436,8 @@ async def test_all_of_it_can_be_done_by_several_at_once(
     await mill.submit(echo, range(5), expires_in=60)
     for offset in ("0s", "2d", "10d", "60d"):
         await asyncio.gather(*(tidy(dsn, offset) for _ in range(4)))
+        # What found the tables busy was left for the next time.
+        await tidy(dsn, offset)
         assert one(sql, PARTITIONS) == (36,)
     assert one(sql, "select count(*) from batchmill.batches") == (0,)
     assert violations(sql) == []

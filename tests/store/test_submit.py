@@ -411,3 +411,10 @@ def test_options_reach_the_job(engine: Engine, worker: int):
     assert engine.claim(worker, "work") == []
     engine.advance_clock(61)
     assert len(engine.claim(worker, "work")) == 1
+
+
+def test_another_priority_under_the_same_key_is_another_request(engine: Engine):
+    engine.task("work")
+    engine.enqueue("work", 1, idempotency_key="k")
+    with pytest.raises(psycopg.Error, match="was used for another request"):
+        engine.enqueue("work", 1, idempotency_key="k", priority=5)

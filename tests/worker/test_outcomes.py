@@ -10,6 +10,7 @@ from batchmill import (
     BatchState,
     BatchSummary,
     Job,
+    JobCancelled,
     JobFailed,
     JobState,
     Mill,
@@ -373,3 +374,34 @@ async def test_a_payload_that_fits_no_longer_fails_the_job(mill: Mill, sql) -> N
         with pytest.raises(JobFailed) as failure:
             await job.result()
     assert failure.value.error_code == "invalid_input"
+
+
+async def test_a_transaction_of_a_job_that_was_cancelled_writes_nothing(
+    mill: Mill, sql: psycopg.Connection
+):
+    sql.execute("create table receipt (n integer)")
+
+    @mill.task
+    async def pay(job: Job) -> None:
+        async with job.transaction() as conn:
+            await conn.execute("insert into receipt values (1)")
+            sql.execute("select batchmill.cancel_job(%s)", [job.id])
+
+    async with mill.running():
+        job = await mill.enqueue(pay)
+        with pytest.raises(JobCancelled):
+            await job.result()
+    assert sql.execute("select n from receipt").fetchall() == []
+
+
+async def test_the_last_progress_is_kept_also_with_a_transaction(mill: Mill):
+    @mill.task
+    async def pay(job: Job) -> None:
+        async with job.transaction():
+            await job.progress("paid", percent=100)
+
+    async with mill.running():
+        job = await mill.enqueue(pay)
+        await job.result()
+    progress = (await job.get()).progress
+    assert progress is not None and progress.stage == "paid"

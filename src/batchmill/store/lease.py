@@ -1,31 +1,53 @@
-"""A worker's lease, renewed over a connection of its own by a thread of its own."""
+"""A worker's lease, renewed over a connection of its own."""
 
-import psycopg
+import asyncio
+from typing import Any
 
+from psycopg import AsyncConnection
+
+from batchmill.errors import DatabaseUnavailable
 from batchmill.store.database import PATIENCE
 from batchmill.store.errors import translated
 from batchmill.store.queries import queries
 
 
 class LeaseLine:
-    """Synchronous, because it must work while the event loop does not."""
-
     def __init__(self, dsn: str, worker: int, seconds: float):
         self._dsn = dsn
         self._params = {"worker": worker, "lease": seconds}
-        self._conn: psycopg.Connection | None = None
+        self._conn: AsyncConnection[Any] | None = None
 
-    def renew(self) -> list[int] | None:
-        """The jobs of this worker that were cancelled; None if it was given up for lost."""
-        with translated():
-            if self._conn is None:
-                self._conn = psycopg.connect(
-                    self._dsn, autocommit=True, prepare_threshold=None, **PATIENCE
-                )
-            row = self._conn.execute(queries()["renew_lease"].encode(), self._params).fetchone()
-        return row[0] if row else None
+    async def renew(self, patience: float) -> list[int] | None:
+        """The jobs of this worker that were cancelled; None if it was given up for lost.
 
-    def close(self) -> None:
+        A connection that does not answer in time is left behind: to end it in good order could
+        take longer than the lease.
+        """
+        asking = asyncio.ensure_future(self._ask())
+        asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
+        answered, _ = await asyncio.wait({asking}, timeout=patience)
+        if answered:
+            return asking.result()
+        asking.cancel()
+        self._conn = None
+        raise DatabaseUnavailable(f"Postgres has not answered for {patience:.1f} s.")
+
+    async def close(self) -> None:
         conn, self._conn = self._conn, None
         if conn is not None:
-            conn.close()
+            await conn.close()
+
+    async def _ask(self) -> list[int] | None:
+        with translated():
+            conn = self._conn or await AsyncConnection.connect(
+                self._dsn, autocommit=True, prepare_threshold=None, **PATIENCE
+            )
+            try:
+                cursor = await conn.execute(queries()["renew_lease"].encode(), self._params)
+                row = await cursor.fetchone()
+            except BaseException:
+                self._conn = None
+                await conn.close()
+                raise
+        self._conn = conn
+        return row[0] if row else None

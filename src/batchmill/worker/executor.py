@@ -93,10 +93,10 @@ class Executor:
             self._run(attempt), name=f"{claim.task}, job {claim.id}"
         )
 
-    def interrupt(self, stop: Stop, job_ids: Collection[int] | None = None) -> None:
-        """Stops attempts, all or those of some jobs. One that does not stop is left behind."""
+    def interrupt(self, stop: Stop, which: Callable[[Claim], bool] = lambda _: True) -> None:
+        """Stops attempts. One that does not stop is left behind."""
         for attempt in list(self._attempts.values()):
-            if job_ids is None or attempt.claim.id in job_ids:
+            if which(attempt.claim):
                 attempt.interrupt(stop)
                 asyncio.get_running_loop().call_later(self._patience, self._abandon, attempt)
 

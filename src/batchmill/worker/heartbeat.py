@@ -1,4 +1,4 @@
-"""Renews the worker's lease from a thread and connection of its own.
+"""Renews the worker's lease from a thread, event loop and connection of its own.
 
 A handler that blocks the event loop therefore keeps its lease; it is named in a warning instead.
 A worker that cannot renew in time gives its jobs up before others may take them.
@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
@@ -18,6 +19,7 @@ log = logging.getLogger("batchmill.worker")
 
 LOOP_TICK = 0.5
 LOOP_BLOCKED = 2.0
+FAREWELL = 2.0
 
 
 class Heartbeat:
@@ -35,7 +37,8 @@ class Heartbeat:
         self._on_cancelled = on_cancelled
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
-        self._beat = threading.Event()
+        self._own_loop = asyncio.new_event_loop()
+        self._beat = asyncio.Event()
         self._stopping = False
         self._renewed = time.monotonic()
         self._ticked = time.monotonic()
@@ -49,13 +52,14 @@ class Heartbeat:
 
     def beat(self) -> None:
         """Looks now, for example because a job of this worker was cancelled."""
-        self._beat.set()
+        if self._thread.is_alive():
+            self._own_loop.call_soon_threadsafe(self._beat.set)
 
     async def stop(self) -> None:
         self._stopping = True
-        self._beat.set()
+        self.beat()
         self._ticker.cancel()
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._thread.join, FAREWELL)
 
     async def _tick(self) -> None:
         while True:
@@ -63,28 +67,39 @@ class Heartbeat:
             await asyncio.sleep(LOOP_TICK)
 
     def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._own_loop) as runner:
+            runner.run(self._keep())
+
+    async def _keep(self) -> None:
         next_renewal = time.monotonic() + self._lease / 3
-        while not self._stopping:
-            self._beat.wait(min(LOOP_TICK, max(0.0, next_renewal - time.monotonic())))
+        while not self._stopping and time.monotonic() < self._given_up_at:
+            await self._wait(min(LOOP_TICK, max(0.0, next_renewal - time.monotonic())))
             asked, now = self._beat.is_set(), time.monotonic()
             self._beat.clear()
             self._watch_loop(now)
             if (asked or now >= next_renewal) and not self._stopping:
                 next_renewal = now + (
-                    self._lease / 3 if self._renew() else self._backoff.next_delay()
+                    self._lease / 3 if await self._renew() else self._backoff.next_delay()
                 )
-            if time.monotonic() > self._renewed + self._lease * 0.9:
-                log.error("The lease could not be renewed in time: giving up all running jobs.")
-                self._tell(self._on_lost)
-                break
-        self._line.close()
+        if not self._stopping:
+            log.error("The lease could not be renewed in time: giving up all running jobs.")
+            self._tell(self._on_lost)
+        await self._line.close()
 
-    def _renew(self) -> bool:
+    @property
+    def _given_up_at(self) -> float:
+        return self._renewed + self._lease * 0.9
+
+    async def _wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._beat.wait()
+
+    async def _renew(self) -> bool:
         asked_at = time.monotonic()
         try:
-            cancelled = self._line.renew()
+            cancelled = await self._line.renew(min(self._lease / 3, self._given_up_at - asked_at))
         except Exception as error:
-            self._line.close()
             if not is_unavailable(error):
                 log.exception("Renewing the lease failed.")
             self._backoff.warn(log, "Cannot renew the lease yet: %s", error)

@@ -17,30 +17,38 @@ class Reporter:
     def __init__(self, delivery: Delivery, on_refused: Callable[[list[int]], None]):
         self._delivery = delivery
         self._on_refused = on_refused
+        # By fence: what an attempt says is of no concern to the next one.
         self._newest: dict[int, tuple[Claim, Progress]] = {}
+        self._under_way: dict[int, tuple[Claim, Progress]] = {}
         self._changed = asyncio.Event()
 
     def add(self, claim: Claim, progress: Progress) -> None:
-        self._newest[claim.id] = (claim, progress)
+        self._newest[claim.fence] = (claim, progress)
         self._changed.set()
 
     def take(self, claim: Claim) -> Progress | None:
         """What an ended attempt said last, if it is not written yet: its outcome carries it."""
-        _, progress = self._newest.pop(claim.id, (None, None))
+        self._under_way.pop(claim.fence, None)
+        _, progress = self._newest.pop(claim.fence, (None, None))
         return progress
 
     async def run(self) -> None:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            reports, self._newest = self._newest, {}
+            self._under_way, self._newest = self._newest, {}
             try:
-                self._on_refused(await self._delivery.report(reports.values()))
+                await self._report(list(self._under_way.values()))
             except Exception as error:
                 if not is_unavailable(error):
-                    log.exception("Cannot write the progress of %d jobs.", len(reports))
+                    log.exception("Cannot write the progress of %d jobs.", len(self._under_way))
                 else:
-                    # What was said since is newer.
-                    self._newest = reports | self._newest
+                    # What was said since is newer, and who has ended since needs it no more.
+                    self._newest = self._under_way | self._newest
                     self._changed.set()
+            self._under_way = {}
             await asyncio.sleep(INTERVAL)
+
+    async def _report(self, reports: list[tuple[Claim, Progress]]) -> None:
+        refused = await self._delivery.report(reports)
+        self._on_refused([claim.fence for claim, _ in reports if claim.id in refused])

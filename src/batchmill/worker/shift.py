@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from batchmill.domain import outcome
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Outcome
-from batchmill.errors import LeaseLost
+from batchmill.errors import JobCancelled, LeaseLost
 from batchmill.maintenance.upkeep import Upkeep
 from batchmill.store.database import rows
 from batchmill.store.delivery import PostgresDelivery, finish_call
@@ -140,10 +140,10 @@ class Shift:
         self._lost.set()
 
     def _cancelled(self, job_ids: list[int]) -> None:
-        self._executor.interrupt(Stop.CANCELLED, job_ids)
+        self._executor.interrupt(Stop.CANCELLED, lambda claim: claim.id in job_ids)
 
-    def _refused(self, job_ids: list[int]) -> None:
-        self._executor.interrupt(Stop.LOST, job_ids)
+    def _refused(self, fences: list[int]) -> None:
+        self._executor.interrupt(Stop.LOST, lambda claim: claim.fence in fences)
 
     def _ended(self, attempt: Attempt, ended: Outcome | None) -> None:
         said = self._reporter.take(attempt.claim)
@@ -193,10 +193,15 @@ class Shift:
         async with self._database.connection() as conn, conn.transaction():
             yield conn
             ended = outcome.completed(claim, result() or "null")
+            ended = ended._replace(progress=self._reporter.take(claim))
             with translated():
                 found = await rows(conn, "finish", finish_call([ended]))
             if found[0]["finish"]:
                 raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
+            if (await rows(conn, "job_state", {"job": claim.id}))[0]["state"] != "completed":
+                raise JobCancelled(
+                    "The job was cancelled.", error_code="cancelled", job_id=claim.id
+                )
 
     def artifacts(self, claim: Claim) -> Any:
         return self._mill.artifacts_of(claim)

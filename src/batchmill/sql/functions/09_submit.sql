@@ -123,7 +123,7 @@ begin
     end if;
     if options ? 'idempotency_key' then
         request := take_request(of_tenant, options ->> 'idempotency_key',
-            coalesce(options ->> 'digest', md5(enqueue.task || enqueue.payload::text)), expiry);
+            coalesce(options ->> 'digest', md5(enqueue.task || enqueue.payload::text || (options - 'digest')::text)), expiry);
         if request.key is not null then
             return json_build_object('job_id', request.job_id, 'existing', true);
         end if;

@@ -45,6 +45,9 @@ select id, batch_id, position, task, tenant, key, state, priority, run_at, attem
     created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
 from batchmill.finished where id = %(job)s
 
+-- name: job_state
+select state from batchmill.finished where id = %(job)s
+
 -- name: watch_job
 update batchmill.jobs set watched = true where id = %(job)s and not watched
 
