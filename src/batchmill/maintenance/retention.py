@@ -1,7 +1,9 @@
 """Lets go of what has expired and makes room for what will."""
 
 import logging
+from contextlib import suppress
 
+from batchmill.errors import NotFound
 from batchmill.store.database import Database
 
 log = logging.getLogger("batchmill.upkeep")
@@ -20,7 +22,9 @@ async def tidy(database: Database) -> None:
 
 async def expire(database: Database) -> None:
     for late in await database.rows("late_batches"):
-        await database.value("cancel_batch", batch=late["id"])
+        # Another worker that took the lead may have cancelled and removed it meanwhile.
+        with suppress(NotFound):
+            await database.value("cancel_batch", batch=late["id"])
     await database.value_unless_locked("expire")
 
 
