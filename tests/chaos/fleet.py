@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +27,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=err,
                 stderr=err,
+                start_new_session=True,
             )
 
     async def __aenter__(self) -> Self:
@@ -33,8 +35,9 @@ class WorkerProcess:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
+        # With all it started: a command in front of it may have made it its child.
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     @property
