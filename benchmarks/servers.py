@@ -1,0 +1,76 @@
+"""The servers that every system of a run shares: one PostgreSQL and one Redis, both durable."""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from batchmill.embedded.installation import installations
+from tests.postgres import Server, create_database, drop_database, free_port
+
+# What anyone would set on a machine of this size; nothing that weakens durability.
+SETTINGS = {
+    "shared_buffers": "512MB",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "15min",
+    "max_connections": "300",
+    "fsync": "on",
+    "synchronous_commit": "on",
+}
+
+
+class Postgres(Server):
+    """On disk, and it waits for the disk."""
+
+    def command(self) -> Sequence[str | Path]:
+        given = [part for part in super().command() if "fsync" not in str(part)]
+        return [*given, *(f"--{name}={value}" for name, value in SETTINGS.items())]
+
+
+class Redis:
+    """Writes its log to disk once a second, the durable setting that its documentation advises."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.mkdtemp(prefix="batchmill-redis-")
+        self.port = free_port()
+        self._process = subprocess.Popen(
+            [
+                *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
+                *("--dir", self._directory, "--appendonly", "yes", "--save", ""),
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        time.sleep(0.5)
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait()
+        shutil.rmtree(self._directory)
+
+
+class Servers:
+    """A database of its own for each measurement; Redis only where it is installed."""
+
+    def __init__(self) -> None:
+        self.postgres = Postgres(next(installations()))
+        self.postgres.start()
+        self.redis = Redis() if shutil.which("redis-server") else None
+        self._databases = 0
+
+    def new_database(self) -> str:
+        self._databases += 1
+        return create_database(self.postgres.dsn, f"bench_{self._databases}")
+
+    def drop(self, dsn: str) -> None:
+        drop_database(self.postgres.dsn, dsn.rsplit("/", 1)[1])
+
+    def close(self) -> None:
+        self.postgres.remove()
+        if self.redis is not None:
+            self.redis.stop()

@@ -1,0 +1,164 @@
+"""A system under measurement: a program of its own, in an environment of its own.
+
+Each says how to do the same few things (see systems/README.md) and prints JSON lines; what it
+measures, it measures by the one monotonic clock of the machine.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.servers import Servers
+from benchmarks.systems import catalog
+
+FOLDER = Path(__file__).parent / "systems"
+OURS = ("batchmill", "raw")
+
+
+@dataclass(frozen=True)
+class System:
+    name: str
+    # How many jobs a quick run gives it: as many as it gets done in a second or two.
+    jobs: int
+
+    @property
+    def is_ours(self) -> bool:
+        return self.name in OURS
+
+    @property
+    def is_installed(self) -> bool:
+        return self.is_ours or catalog.environment(self.name).exists()
+
+    @property
+    def needs_redis(self) -> bool:
+        return self.name in catalog.ON_REDIS
+
+    @property
+    def command(self) -> list[str]:
+        if self.is_ours:
+            return [sys.executable, str(FOLDER / self.name / "adapter.py")]
+        return catalog.command(self.name)
+
+
+SYSTEMS = [
+    System("batchmill", 50_000),
+    System("raw", 50_000),
+    System("graphile-worker-local-queue", 30_000),
+    System("graphile-worker", 4_000),
+    System("pg-boss", 15_000),
+    System("pgqueuer", 15_000),
+    System("procrastinate", 1_000),
+    System("chancy", 2_000),
+    System("dbos", 1_000),
+    System("bullmq-node", 5_000),
+    System("bullmq", 3_000),
+    System("celery", 2_000),
+]
+
+
+class Stage:
+    """One system on a fresh database."""
+
+    def __init__(self, system: System, servers: Servers, **environment: str):
+        self.system = system
+        self.dsn = servers.new_database()
+        redis = servers.redis.url if servers.redis else ""
+        self._environment = os.environ | {"DATABASE_URL": self.dsn, "REDIS_URL": redis}
+        self._environment |= environment
+        self.run("setup")
+
+    def run(self, action: str, **options: Any) -> dict[str, Any]:
+        """The last line that the program prints."""
+        done = subprocess.run(
+            [*self.system.command, action, *flags(options)],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=1_800,
+        )
+        lines = done.stdout.strip().splitlines()
+        return json.loads(lines[-1]) if lines else {}
+
+    def start(self, action: str, **options: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*self.system.command, action, *flags(options)], env=self._environment
+        )
+
+    @contextmanager
+    def working(self, processes: int = 1, **options: Any) -> Iterator["Workers"]:
+        command = [*self.system.command, "work", *flags(options)]
+        workers = Workers(command, self._environment, processes)
+        try:
+            yield workers
+        finally:
+            workers.stop()
+
+
+class Workers:
+    """Worker processes of one system, and what they tell of the jobs they handle."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], processes: int):
+        self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._handled: dict[int, tuple[int, float]] = {}
+        self.latencies: list[float] = []
+        self.processes = [
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            for _ in range(processes)
+        ]
+        for process in self.processes:
+            threading.Thread(target=self._read, args=(process,), daemon=True).start()
+
+    def wait_until_ready(self, patience: float = 60) -> float:
+        """When the last of them was ready."""
+        return max(
+            self._next(lambda line: "ready" in line, patience)["ready"] for _ in self.processes
+        )
+
+    def wait_until_handled(self, jobs: int, patience: float = 600) -> float:
+        """When the last of so many jobs was handled."""
+        while sum(count for count, _ in self._handled.values()) < jobs:
+            self._next(lambda line: "handled" in line, patience)
+        return max(at for _, at in self._handled.values())
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _next(self, wanted: Any, patience: float) -> dict[str, Any]:
+        while True:
+            try:
+                line = self._lines.get(timeout=patience)
+            except queue.Empty:
+                raise TimeoutError(f"No word from a worker for {patience:.0f} s.") from None
+            if wanted(line):
+                return line
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for text in process.stdout:
+            line = json.loads(text)
+            if "handled" in line:
+                self._handled[process.pid] = (line["handled"], line["at"])
+            if "latency" in line:
+                self.latencies.append(line["latency"])
+            else:
+                self._lines.put(line)
+
+
+def flags(options: dict[str, Any]) -> list[str]:
+    return [text for name, value in options.items() for text in (f"--{name}", str(value))]
