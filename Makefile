@@ -8,10 +8,10 @@ INSTALLED := .venv/installed
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format servers clean
+.PHONY: help setup demo test lint format bench bench-full peers servers clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) ## install batchmill and its tools into .venv
 
@@ -40,6 +40,15 @@ lint: setup ## check style, types and layers
 format: setup ## put the code into its common form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: setup peers ## measure batchmill and its peers in one run, some minutes
+	$(BIN)/python -m benchmarks.run
+
+bench-full: setup peers ## the same with more jobs and repeats, an hour or so
+	$(BIN)/python -m benchmarks.run --full
+
+peers:
+	$(BIN)/python benchmarks/systems/install.py
 
 servers:
 	@bin/install-test-servers

@@ -367,7 +367,9 @@ FULL: dict[str, tuple[str | None, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("how", "count"), zip(FULL, (100_000, 5_000, 5_000), strict=True), ids=str)
+@pytest.mark.parametrize(
+    ("how", "count"), list(zip(FULL, (100_000, 5_000, 5_000), strict=True)), ids=str
+)
 async def test_a_full_batch_of_thousands_does_not_delay_a_new_one(
     mill: Mill, sql: psycopg.Connection, how: str, count: int
 ) -> None:

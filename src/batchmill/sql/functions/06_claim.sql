@@ -170,7 +170,7 @@ begin
         end loop;
 
         if chosen <> '{}' then
-            claimed := start_jobs(worker, chosen, of_batches, took, moment);
+            claimed := start_jobs(worker, chosen, touched, of_batches, took, moment);
         end if;
         update lanes l
         set running = l.running + t.took,
@@ -210,7 +210,8 @@ end $$;
 
 -- Makes chosen jobs running, a new attempt and a new fence each, and tells it in their batches.
 create function start_jobs(
-    worker bigint, chosen bigint[], of_batches uuid[], took integer[], moment timestamptz
+    worker bigint, chosen bigint[], touched bigint[], of_batches uuid[], took integer[],
+    moment timestamptz
 ) returns json
 language plpgsql as $$
 declare
@@ -249,7 +250,7 @@ begin
         set state = 'running', attempt = attempt + 1, fence = nextval('fences'),
             worker_id = worker, started_at = moment
         where id = any (chosen)
-        returning id, lane_id, batch_id, position, task, tenant, key, attempt, snoozes, fence, payload,
+        returning id, lane_id, priority, batch_id, position, task, tenant, key, attempt, snoozes, fence, payload,
             checkpoints, labels, created_at
     ), placed as (
         -- Nulls are last, so what has no batch takes no place of one that has.
@@ -267,7 +268,8 @@ begin
         json_agg(payload::text), json_agg(batch_id), json_agg(position), json_agg(tenant),
         json_agg(key), json_agg(snoozes), json_agg(checkpoints),
         json_agg(coalesce(labels, of_labels[place])), json_agg(extract(epoch from created_at)))
-    into claimed from (select * from placed order by array_position(chosen, id)) in_turn;
+    into claimed from (
+        select * from placed order by array_position(touched, lane_id), priority desc, id) in_turn;
     return claimed;
 end $$;
 
