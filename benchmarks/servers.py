@@ -1,6 +1,7 @@
 """The servers that every system of a run shares: one PostgreSQL and one Redis, both durable."""
 
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -42,11 +43,18 @@ class Redis:
             ],
             stdout=subprocess.DEVNULL,
         )
-        time.sleep(0.5)
+        while not self._answers():
+            if self._process.poll() is not None:
+                raise RuntimeError("redis-server did not start.")
+            time.sleep(0.02)
 
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def stop(self) -> None:
         self._process.terminate()

@@ -88,11 +88,6 @@ class Stage:
         lines = done.stdout.strip().splitlines()
         return json.loads(lines[-1]) if lines else {}
 
-    def start(self, action: str, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*self.system.command, action, *flags(options)], env=self._environment
-        )
-
     @contextmanager
     def working(self, processes: int = 1, **options: Any) -> Iterator["Workers"]:
         command = [*self.system.command, "work", *flags(options)]

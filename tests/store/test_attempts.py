@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -73,32 +74,8 @@ def test_a_rescued_jobs_first_worker_cannot_overwrite_the_seconds_result(
     assert engine.standing(batch) == ("completed", 1, 0, 1, 0, 0)
 
 
-def test_a_stale_attempt_can_write_nothing_at_all(engine: Engine, worker: int):
-    batch = engine.batch("work", 1)
-    (claim,) = engine.claim(worker, "work")
-    lose(engine, worker)
-    before = engine.events(batch)
-    assert engine.report(claim, progress={"stage": "late"}) == [claim.id]
-    save = "select batchmill.save_checkpoint(%s, %s, 'step', '1'::json)"
-    assert engine.value(save, claim.id, claim.fence) is False
-    for ending in (
-        outcome.completed(claim, "1"),
-        outcome.advanced(claim, "next", "", "1"),
-        outcome.snoozed(claim, 1),
-        outcome.released(claim),
-        outcome.cancelled(claim),
-    ):
-        assert engine.finish(ending) == [claim.id]
-    assert engine.events(batch) == before
-
-
-def test_a_stale_attempt_can_write_nothing_while_the_next_one_runs(engine: Engine, worker: int):
-    batch = engine.batch("work", 1)
-    (stale,) = engine.claim(worker, "work")
-    rescuer = lose(engine, worker)
-    engine.advance_clock(100)
-    engine.call("renew_lease", rescuer, LEASE)
-    (running,) = engine.claim(rescuer, "work")
+def assert_powerless(engine: Engine, stale: Claim, batch: UUID) -> None:
+    """Whatever the attempt tries to write is refused and leaves no trace."""
     before = engine.events(batch)
     assert engine.report(stale, progress={"stage": "late"}) == [stale.id]
     save = "select batchmill.save_checkpoint(%s, %s, 'step', '1'::json)"
@@ -112,6 +89,23 @@ def test_a_stale_attempt_can_write_nothing_while_the_next_one_runs(engine: Engin
     ):
         assert engine.finish(ending) == [stale.id]
     assert engine.events(batch) == before
+
+
+def test_a_stale_attempt_can_write_nothing_at_all(engine: Engine, worker: int):
+    batch = engine.batch("work", 1)
+    (claim,) = engine.claim(worker, "work")
+    lose(engine, worker)
+    assert_powerless(engine, claim, batch)
+
+
+def test_a_stale_attempt_can_write_nothing_while_the_next_one_runs(engine: Engine, worker: int):
+    batch = engine.batch("work", 1)
+    (stale,) = engine.claim(worker, "work")
+    rescuer = lose(engine, worker)
+    engine.advance_clock(100)
+    engine.call("renew_lease", rescuer, LEASE)
+    (running,) = engine.claim(rescuer, "work")
+    assert_powerless(engine, stale, batch)
     query = "select fence, progress, checkpoints from batchmill.jobs"
     assert engine.rows(query) == [(running.fence, None, None)]
 
@@ -314,3 +308,18 @@ def lose(engine: Engine, worker: int) -> int:
     rescuer = engine.worker("work", "next")
     engine.look_after(rescuer)
     return rescuer
+
+
+def test_one_claim_hands_jobs_over_in_their_turn(engine: Engine, worker: int):
+    """Lane by lane, and in each by priority: a worker begins them in this order."""
+    later = engine.batch("work", [{"payload": n, "priority": n} for n in (0, 5, 1)])
+    sooner = engine.batch("work", [{"payload": n, "priority": n} for n in (-3, -1)])
+    engine.rows(
+        "update batchmill.lanes set ready_at = ready_at - interval '1 s' where batch_id = %s "
+        "returning id",
+        sooner,
+    )
+    claims = engine.claim(worker, "work")
+    turns = [(claim.batch_id, claim.payload) for claim in claims]
+    expected = [(sooner, "-1"), (sooner, "-3"), (later, "5"), (later, "1"), (later, "0")]
+    assert turns == [(str(batch), payload) for batch, payload in expected]
