@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Se
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -18,7 +18,6 @@ from batchmill.domain.job import Claim, JobLine, JobRecord
 from batchmill.domain.limits import Limits
 from batchmill.domain.retry import Retry
 from batchmill.domain.task import Task
-from batchmill.embedded import EmbeddedServer, default_home
 from batchmill.errors import ConfigurationError
 from batchmill.events.stream import Stream
 from batchmill.handles import Batch, JobHandle, parse_batch_id
@@ -29,7 +28,10 @@ from batchmill.store.database import Database
 from batchmill.store.listen import Listener
 from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send
 from batchmill.sync import SyncMill
-from batchmill.worker.worker import Worker, WorkerOptions
+
+if TYPE_CHECKING:
+    from batchmill.embedded import EmbeddedServer
+    from batchmill.worker.worker import Worker, WorkerOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -179,11 +181,14 @@ class Mill:
         other._registry = self._registry
         return other
 
-    def worker(self, options: WorkerOptions | None = None) -> Worker:
+    def worker(self, options: "WorkerOptions | None" = None) -> "Worker":
+        # Those who only submit do without the parts of a worker.
+        from batchmill.worker.worker import Worker, WorkerOptions
+
         return Worker(self, options or WorkerOptions())
 
     @asynccontextmanager
-    async def running(self, options: WorkerOptions | None = None) -> AsyncIterator[Worker]:
+    async def running(self, options: "WorkerOptions | None" = None) -> AsyncIterator["Worker"]:
         """A worker in this process for as long as the block lasts.
 
         It drains however the block ends; a cancellation meanwhile ends it at once.
@@ -265,6 +270,9 @@ class Mill:
     async def _dsn(self) -> str:
         if self.settings.dsn is not None:
             return self.settings.dsn
+        # Nor does anyone with a database need to know how to run one.
+        from batchmill.embedded import EmbeddedServer, default_home
+
         self._server = EmbeddedServer(self.settings.home or default_home())
         await asyncio.to_thread(self._server.start)
         return self._server.dsn

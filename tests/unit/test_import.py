@@ -1,0 +1,40 @@
+"""What an import brings along: a command line or a web server pays for it at every start."""
+
+import subprocess
+import sys
+
+import pytest
+
+import batchmill
+from batchmill.worker.worker import WorkerOptions
+
+TERMINAL = {"typer", "rich", "click"}
+DRIVERS = {"psycopg", "psycopg_pool", "pydantic", "pydantic_core", "asyncio"}
+WORKERS = {"batchmill.worker", "batchmill.embedded", "batchmill.maintenance", "multiprocessing"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        ("import batchmill", TERMINAL | DRIVERS | WORKERS),
+        ("from batchmill import Mill; Mill('postgresql://nowhere/x')", TERMINAL | WORKERS),
+    ],
+)
+def test_an_import_does_not_bring_along_what_it_does_not_need(
+    statement: str, unwanted: set[str]
+) -> None:
+    assert loaded_by(statement) & unwanted == set()
+
+
+def test_names_that_come_later_are_the_real_ones() -> None:
+    assert batchmill.WorkerOptions is WorkerOptions
+    assert set(batchmill.__all__) <= set(dir(batchmill))
+    assert not hasattr(batchmill, "Nothing")
+
+
+def loaded_by(statement: str) -> set[str]:
+    program = f"{statement}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
