@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from psycopg.pq.abc import PGconn
+
 from batchmill.store.backoff import Backoff
 from batchmill.store.database import Database
 from batchmill.store.errors import is_unavailable, translated
@@ -87,8 +89,21 @@ class Listener:
                 backoff.reset()
                 for topic in list(self._bells):
                     self._ring(topic)
-                async for notice in conn.notifies():
-                    self._ring(notice.payload)
+                await self._ring_as_told(conn.pgconn)
+
+    async def _ring_as_told(self, pgconn: PGconn) -> None:
+        """Until the connection is lost. With psycopg's own `notifies` it would wake up ten times a
+        second."""
+        loop, socket, told = asyncio.get_running_loop(), pgconn.socket, asyncio.Event()
+        loop.add_reader(socket, told.set)
+        try:
+            while await told.wait():
+                told.clear()
+                pgconn.consume_input()
+                while notice := pgconn.notifies():
+                    self._ring(notice.extra.decode())
+        finally:
+            loop.remove_reader(socket)
 
     def _ring(self, topic: str) -> None:
         for bell in self._bells.get(topic, ()):
