@@ -12,10 +12,10 @@ import pytest
 
 from batchmill import Item, JobState, Limits, Mill, NotFound, Rate, Retry
 from batchmill.maintenance import retention
-from batchmill.maintenance.upkeep import LEASE, Upkeep
+from batchmill.maintenance.upkeep import LEASE, LONGEST, TICK, Upkeep
 from batchmill.store.database import Database
 from tests.invariants import violations
-from tests.library.tools import echo_on, later, one, rows, types, until_event
+from tests.library.tools import echo_on, later, one, rows, types, until, until_event
 from tests.store.engine import Engine
 from tests.store.rivals import Rival
 
@@ -185,6 +185,79 @@ async def test_only_the_leader_acts(mill: Mill, dsn: str, engine: Engine) -> Non
     assert (await batch.get()).running == 1
     await look(dsn, "6s", leader)
     assert (await batch.get()).running == 0
+
+
+# When to look again
+
+
+@asynccontextmanager
+async def listening(mill: Mill, worker: int) -> AsyncIterator[Upkeep]:
+    """The upkeep of a worker that would hear of a new schedule."""
+    upkeep = Upkeep(mill, worker)
+    with mill.listener.bell("any"):
+        await until(lambda: mill.listener.hears)
+        yield upkeep
+    await upkeep._line.close()
+
+
+async def test_who_has_nothing_to_do_looks_seldom(mill: Mill, engine: Engine) -> None:
+    work_on(mill)
+    await mill.register_tasks()
+    leader, other = engine.worker("work"), engine.worker("work")
+    async with listening(mill, leader) as first, listening(mill, other) as second:
+        assert await first.look() == LONGEST
+        assert await second.look() == LONGEST
+
+
+async def test_the_next_look_is_when_a_lease_lapses(mill: Mill, engine: Engine) -> None:
+    """Also for a worker that does not lead: the lease may be the leader's."""
+    work_on(mill)
+    await mill.register_tasks()
+    leader, other = engine.worker("work", lease=1), engine.worker("work")
+    async with listening(mill, leader) as first, listening(mill, other) as second:
+        assert 0 < await first.look() <= 1
+        assert 0 < await second.look() <= 1
+
+
+async def test_the_next_look_is_when_a_schedule_is_due(
+    mill: Mill, engine: Engine, sql: psycopg.Connection
+) -> None:
+    work = work_on(mill)
+    await mill.schedules.save("s", "0 * * * *", work, 1)
+    async with listening(mill, engine.worker("work")) as upkeep:
+        sql.execute("update batchmill.schedules set next_at = batchmill.clock() + interval '1 s'")
+        assert 0 < await upkeep.look() <= 1
+        sql.execute("update batchmill.schedules set next_at = batchmill.clock()")
+        assert await upkeep.look() == TICK
+
+
+async def test_a_worker_is_told_of_schedules_that_are_new_or_go_on(mill: Mill) -> None:
+    work = work_on(mill)
+    with mill.listener.bell("upkeep") as bell:
+        await until(lambda: mill.listener.hears)
+        await bell.wait(0)
+        await mill.schedules.save("s", "0 * * * *", work, 1)
+        assert await bell.wait(5)
+        await mill.schedules.resume("s")
+        assert await bell.wait(5)
+
+
+async def test_while_jobs_are_rescued_the_next_look_is_soon(
+    mill: Mill, dsn: str, engine: Engine
+) -> None:
+    await mill.submit(work_on(mill), range(1_200))
+    engine.claim(engine.worker("work"), "work", want=1_200)
+    survivor = engine.worker("work", lease=3600)
+    async with Mill(later(dsn, "31s")) as future, listening(future, survivor) as upkeep:
+        assert [await upkeep.look() for _ in range(4)] == [TICK, TICK, TICK, LONGEST]
+
+
+async def test_who_hears_nothing_looks_more_often(mill: Mill, engine: Engine) -> None:
+    work_on(mill)
+    await mill.register_tasks()
+    upkeep = Upkeep(mill, engine.worker("work"))
+    assert await upkeep.look() == TICK
+    await upkeep._line.close()
 
 
 # Retention

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from batchmill.maintenance import rescuer, retention, scheduler
 from batchmill.store.backoff import Backoff
@@ -16,15 +16,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("batchmill.upkeep")
 
 LEASE = 15.0
+# As often as this at least, so that a leader has three chances to go on leading.
+LONGEST = LEASE / 3
+# As often as this while there is something to do, or nobody would tell of a new schedule.
 TICK = 2.0
 TIDY_EVERY = 60.0
 
 
 class Upkeep:
-    """Every worker looks; the one that leads acts. `looked` is set after each look, for tests."""
+    """Every worker looks; the one that leads acts. A look tells when the next lease lapses or
+    the next schedule is due, which is when to look again: also for those who do not lead, as the
+    lease may be the leader's. `looked` is set after each look, for tests."""
 
     def __init__(self, mill: "Mill", worker: int, tick: float = TICK):
         self._database = mill.database
+        self._listener = mill.listener
         self._line = Line(mill.database, patience=LEASE)
         self._worker = worker
         self._tick = tick
@@ -34,24 +40,35 @@ class Upkeep:
     async def run(self) -> None:
         backoff = Backoff(base=self._tick)
         try:
-            while True:
-                try:
-                    await self.look()
-                    backoff.reset()
-                    await asyncio.sleep(self._tick)
-                except Exception as error:
-                    if not is_unavailable(error):
-                        log.exception("The upkeep failed; it will be tried again.")
-                    await backoff.wait()
+            with self._listener.bell("upkeep") as bell:
+                while True:
+                    try:
+                        seconds = await self.look()
+                        backoff.reset()
+                        await bell.wait(seconds)
+                    except Exception as error:
+                        if not is_unavailable(error):
+                            log.exception("The upkeep failed; it will be tried again.")
+                        await backoff.wait()
         finally:
             await self._line.close()
 
-    async def look(self) -> None:
-        found = await self._line.value("look_after", worker=self._worker, seconds=LEASE)
-        if found is not None:
+    async def look(self) -> float:
+        """The seconds until the next one."""
+        look = await self._line.value("look_after", worker=self._worker, seconds=LEASE)
+        if (found := look["found"]) is not None:
             await rescuer.rescue(self._database, found["lapsed"])
             await scheduler.fire(self._database, found["due"], found["now"])
             if time.monotonic() - self._tidied >= TIDY_EVERY:
                 self._tidied = time.monotonic()
                 await retention.tidy(self._database)
         self.looked.set()
+        return self._pause(look)
+
+    def _pause(self, look: dict[str, Any]) -> float:
+        wait, found = look["wait"] or 0.0, look["found"]
+        if wait <= 0:
+            # What is late is being done by now, here or by the leader.
+            return self._tick
+        is_calm = self._listener.hears and not (found and found["lapsed"])
+        return min(wait, LONGEST if is_calm else self._tick)

@@ -9,12 +9,14 @@ on conflict (name) do update set task = excluded.task, payload = excluded.payloa
     next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone)
         then schedules.next_at else excluded.next_at end,
     cron = excluded.cron, timezone = excluded.timezone
+returning pg_notify('batchmill', 'upkeep')
 
 -- name: delete_schedule
 delete from batchmill.schedules where name = %(name)s returning name
 
 -- name: pause_schedule
-update batchmill.schedules set paused = %(paused)s where name = %(name)s returning name
+update batchmill.schedules set paused = %(paused)s where name = %(name)s
+returning pg_notify('batchmill', 'upkeep')
 
 -- name: schedules
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at

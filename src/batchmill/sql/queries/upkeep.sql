@@ -1,5 +1,9 @@
 -- name: look_after
-select batchmill.look_after(%(worker)s, %(seconds)s)
+select json_build_object(
+    'found', batchmill.look_after(%(worker)s, %(seconds)s),
+    'wait', extract(epoch from least(
+        (select min(lease_until) from batchmill.workers where state in ('live', 'draining')),
+        (select min(next_at) from batchmill.schedules where not paused)) - batchmill.clock()))
 
 -- name: fire_schedule
 select batchmill.fire_schedule(%(name)s, %(expected)s, %(times)s::timestamptz[], %(then_at)s)
