@@ -44,14 +44,15 @@ format: setup ## put the code into its common form
 bench: setup peers ## measure batchmill and its peers in one run, some minutes
 	$(BIN)/python -m benchmarks.run
 
-bench-full: setup peers ## the same with more jobs and repeats, an hour or so
+bench-full: setup peers ## the same with more jobs and repeats, two hours or so
 	$(BIN)/python -m benchmarks.run --full
 
 peers:
+	@bin/install-servers benchmarks
 	$(BIN)/python benchmarks/systems/install.py
 
 servers:
-	@bin/install-test-servers
+	@bin/install-servers tests
 
 clean: ## remove all that can be made again
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
