@@ -3,7 +3,9 @@
 from html import escape
 
 from benchmarks.measure import Series
+from benchmarks.system import BATCHMILL, SYSTEMS
 
+OTHERS = {system.name for system in SYSTEMS} - {BATCHMILL.name}
 WIDTH, LABEL, ROW, TOP = 720, 220, 26, 44
 STYLE = """\
 text { font: 13px system-ui, sans-serif; fill: #24292f; }
@@ -21,7 +23,7 @@ def bars(series: Series) -> str:
     scale = (WIDTH - LABEL - 90) / most
     height = TOP + ROW * len(series.samples) + 8
     body = [f'<text class="title" x="8" y="24">{escape(series.title)} ({series.unit})</text>']
-    for row, name in enumerate(series.ranked):
+    for row, name in enumerate(series.rows):
         body += bar(series, name, TOP + ROW * row, scale)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
@@ -34,7 +36,7 @@ def bars(series: Series) -> str:
 def bar(series: Series, name: str, y: int, scale: float) -> list[str]:
     value, samples = series.median(name), series.samples[name]
     length = max(1.0, value * scale)
-    kind = "bar ours" if name == "batchmill" else "bar"
+    kind = "bar" if name.split(",")[0] in OTHERS else "bar ours"
     least, most = (LABEL + max(0.0, each) * scale for each in (min(samples), max(samples)))
     text = f"{value:,.{digits(value)}f}"
     return [

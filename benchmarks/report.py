@@ -1,99 +1,106 @@
 """Results for people and programs: tables in Markdown, a plot for each series, and JSON."""
 
 import json
-import os
-import platform
-import re
-import subprocess
 from datetime import datetime
 from pathlib import Path
-
-import psycopg
+from typing import Any
 
 from benchmarks import plot
+from benchmarks.goals import Verdict, judged
+from benchmarks.machine import about
 from benchmarks.measure import Series
-from benchmarks.servers import SETTINGS, Servers
+from benchmarks.plan import Run, Size
 
 Found = dict[str, list[Series]]
 
 
-def write(folder: Path, found: Found, *, began: datetime, is_full: bool, servers: Servers) -> None:
+def write(folder: Path, found: Found, run: Run, began: datetime) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    about = {
-        "began": began.isoformat(timespec="minutes"),
-        "commit": commit(),
-        "run": "full" if is_full else "quick",
-        "machine": machine(),
-        "postgres": postgres_version(servers),
-        "settings": SETTINGS,
+    every = [series for all_ in found.values() for series in all_]
+    verdicts = list(judged({series.name: series for series in every}))
+    head = about(run, began)
+    for series in every:
+        (folder / f"{series.name}.svg").write_text(plot.bars(series))
+    data = head | {
+        "goals": [verdict_json(verdict) for verdict in verdicts],
+        "failures": run.failures,
+        "scenarios": {name: [series_json(s) for s in all_] for name, all_ in found.items()},
     }
-    data = about | {"scenarios": {name: [as_json(s) for s in all_] for name, all_ in found.items()}}
     (folder / "results.json").write_text(json.dumps(data, indent=1) + "\n")
-    for all_ in found.values():
-        for series in all_:
-            (folder / f"{slug(series)}.svg").write_text(plot.bars(series))
-    (folder / "README.md").write_text(page(about, found))
+    lines = [*intro(head), *goals(verdicts), *failures(run.failures), *scenarios(found)]
+    (folder / "README.md").write_text("\n".join(lines) + "\n")
 
 
-def page(about: dict[str, object], found: Found) -> str:
-    machine, run = about["machine"], about["run"]
-    lines = [
+def intro(head: dict[str, Any]) -> list[str]:
+    machine, versions = head["machine"], head["versions"]
+    caution = "So small a run shows that all of it works, and nothing else. "
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return [
         "# Results",
         "",
-        f"A {run} run of {about['began']} at commit {about['commit']}: {machine}, "
-        f"PostgreSQL {about['postgres']}. Median of the repeats, and in brackets the least and the "
-        "most of them. Systems took turns, so what disturbed the machine hit all alike.",
+        f"A {head['run']} run of {head['began']} at commit {head['commit']}, on {machine['cores']} "
+        f"cores of {machine['processor']} with {machine['memory']}: {named}.",
+        "",
+        (caution if head["run"] == Size.TINY else "")
+        + "Figures are medians of the repeats, and in brackets the least and the most of them. "
+        "Systems took turns, so what disturbed the machine hit all alike.",
     ]
+
+
+def goals(verdicts: list[Verdict]) -> list[str]:
+    if not verdicts:
+        return []
+    lines = ["", "## Goals", "", "| goal | wanted | measured | reached |", "|---|---|---:|---|"]
+    return lines + [
+        f"| {v.text} | {v.bound} | {number(v.measured)} | {'yes' if v.is_reached else '**no**'} |"
+        for v in verdicts
+    ]
+
+
+def failures(failed: list[str]) -> list[str]:
+    return ["", "## What failed", "", *(f"- {text}" for text in failed)] if failed else []
+
+
+def scenarios(found: Found) -> list[str]:
+    lines = []
     for name, all_ in found.items():
         lines += ["", f"## {name.capitalize()}"]
         for series in all_:
-            lines += ["", f"![{series.title}]({slug(series)}.svg)", "", *table(series)]
-    return "\n".join(lines) + "\n"
+            lines += ["", f"![{series.title}]({series.name}.svg)", "", *table(series)]
+    return lines
 
 
 def table(series: Series) -> list[str]:
     lines = [f"| {series.title} | {series.unit} | |", "|---|---:|---|"]
-    for name in series.ranked:
-        samples = series.samples[name]
+    for row in series.rows:
+        samples = series.samples[row]
         spread = f"({number(min(samples))}–{number(max(samples))})" if len(samples) > 1 else ""
-        lines.append(f"| {name} | {number(series.median(name))} | {spread} |")
+        lines.append(f"| {row} | {number(series.median(row))} | {spread} |")
     return lines
 
 
 def text_of(series: Series) -> str:
-    best = ", ".join(f"{name} {number(series.median(name))}" for name in series.ranked)
-    return f"  {series.title} ({series.unit}): {best}"
+    rows = ", ".join(f"{row} {number(series.median(row))}" for row in series.rows)
+    return f"  {series.title} ({series.unit}): {rows}"
 
 
-def as_json(series: Series) -> dict[str, object]:
-    return {"title": series.title, "unit": series.unit, "samples": series.samples}
+def series_json(series: Series) -> dict[str, object]:
+    return {
+        "name": series.name,
+        "title": series.title,
+        "unit": series.unit,
+        "samples": series.samples,
+    }
 
 
-def slug(series: Series) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", series.title.lower()).strip("-")
+def verdict_json(verdict: Verdict) -> dict[str, object]:
+    return {
+        "goal": verdict.text,
+        "wanted": str(verdict.bound),
+        "measured": round(verdict.measured, 3),
+        "reached": verdict.is_reached,
+    }
 
 
 def number(value: float) -> str:
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
-
-
-def machine() -> str:
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = os.cpu_count()
-    name = model[1] if model else platform.machine()
-    return f"{cores} cores of {name}, {memory:.0f} GiB, Python {platform.python_version()}"
-
-
-def commit() -> str:
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip() or "unknown"
-
-
-def postgres_version(servers: Servers) -> str:
-    with psycopg.connect(servers.postgres.dsn) as conn:
-        return str(conn.info.server_version // 10_000)
+    return f"{value:,.{plot.digits(value)}f}"

@@ -3,12 +3,12 @@
 import argparse
 import importlib
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import report
 from benchmarks.measure import Series
+from benchmarks.plan import Run, Size
 from benchmarks.servers import Servers
 from benchmarks.system import SYSTEMS, System
 
@@ -17,43 +17,45 @@ SCENARIOS = [
     *("growth", "snapshot", "idle", "memory"),
 ]
 RESULTS = Path(__file__).parent / "results"
-
-
-@dataclass
-class Run:
-    servers: Servers
-    systems: list[System]
-    is_full: bool
-    repeats: int
-
-    def jobs(self, system: System, *, bulk: bool = False) -> int:
-        """A full run gives the fast ones 100,000 and the slow ones what takes some seconds."""
-        if not self.is_full:
-            return system.jobs
-        return (
-            100_000 if system.jobs >= 10_000 or (bulk and system.jobs >= 4_000) else 4 * system.jobs
-        )
+REPEATS = {Size.TINY: 1, Size.QUICK: 3, Size.FULL: 5}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run")
-    parser.add_argument("--full", action="store_true", help="more jobs and repeats: an hour or so")
-    parser.add_argument("--scenarios", nargs="*", choices=SCENARIOS, default=SCENARIOS)
-    parser.add_argument("--systems", nargs="*", default=[system.name for system in SYSTEMS])
-    parser.add_argument("--repeats", type=int)
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    chosen = [s for s in SYSTEMS if s.name in options.systems and s.is_installed]
+    options = parse()
     servers = Servers()
     try:
-        if servers.redis is None:
-            chosen = [system for system in chosen if not system.needs_redis]
-        run = Run(servers, chosen, options.full, options.repeats or (5 if options.full else 3))
+        systems = available(options.systems, servers)
+        run = Run(servers, systems, options.size, options.repeats or REPEATS[options.size])
         began = datetime.now(UTC)
         found = {name: run_one(name, run) for name in options.scenarios}
-        report.write(options.results, found, began=began, is_full=options.full, servers=servers)
+        report.write(options.results, found, run, began)
     finally:
         servers.close()
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run")
+    parser.set_defaults(size=Size.QUICK)
+    sizes = parser.add_mutually_exclusive_group()
+    for size, text in (
+        (Size.FULL, "more jobs and repeats: two hours or so"),
+        (Size.TINY, "a few jobs, to see that it works: a minute or so"),
+    ):
+        sizes.add_argument(f"--{size}", dest="size", action="store_const", const=size, help=text)
+    parser.add_argument("--scenarios", nargs="*", choices=SCENARIOS, default=SCENARIOS)
+    names = [system.name for system in SYSTEMS]
+    parser.add_argument("--systems", nargs="*", choices=names, default=names)
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    return parser.parse_args()
+
+
+def available(names: list[str], servers: Servers) -> list[System]:
+    chosen = [system for system in SYSTEMS if system.name in names]
+    ready = [s for s in chosen if s.is_installed and (servers.redis or not s.needs_redis)]
+    if left_out := [system.name for system in chosen if system not in ready]:
+        print(f"Left out, as they or redis-server are not installed: {', '.join(left_out)}")
+    return ready
 
 
 def run_one(name: str, run: Run) -> list[Series]:

@@ -4,6 +4,7 @@ Each says how to do the same few things (see systems/README.md) and prints JSON 
 measures, it measures by the one monotonic clock of the machine.
 """
 
+import importlib.metadata
 import json
 import os
 import queue
@@ -42,14 +43,25 @@ class System:
         return self.name in catalog.ON_REDIS
 
     @property
+    def is_peer(self) -> bool:
+        return not self.is_ours
+
+    @property
+    def version(self) -> str:
+        return (
+            catalog.version(self.name) if self.is_peer else importlib.metadata.version("batchmill")
+        )
+
+    @property
     def command(self) -> list[str]:
         if self.is_ours:
             return [sys.executable, str(FOLDER / self.name / "adapter.py")]
         return catalog.command(self.name)
 
 
+BATCHMILL = System("batchmill", 50_000)
 SYSTEMS = [
-    System("batchmill", 50_000),
+    BATCHMILL,
     System("raw", 50_000),
     System("graphile-worker-local-queue", 30_000),
     System("graphile-worker", 4_000),
@@ -67,9 +79,9 @@ SYSTEMS = [
 class Stage:
     """One system on a fresh database."""
 
-    def __init__(self, system: System, servers: Servers, **environment: str):
+    def __init__(self, system: System, servers: Servers, dsn: str, **environment: str):
         self.system = system
-        self.dsn = servers.new_database()
+        self.dsn = dsn
         redis = servers.redis.url if servers.redis else ""
         self._environment = os.environ | {"DATABASE_URL": self.dsn, "REDIS_URL": redis}
         self._environment |= environment
@@ -113,8 +125,8 @@ class Workers:
             threading.Thread(target=self._read, args=(process,), daemon=True).start()
 
     def wait_until_ready(self, patience: float = 60) -> float:
-        """When the last of them was ready."""
-        return max(
+        """Waits for all, and says when the first of them was ready."""
+        return min(
             self._next(lambda line: "ready" in line, patience)["ready"] for _ in self.processes
         )
 

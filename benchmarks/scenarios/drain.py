@@ -1,7 +1,7 @@
 """2: draining jobs that do nothing, with one worker process and with two."""
 
-from benchmarks.measure import Series, interleaved
-from benchmarks.run import Run
+from benchmarks.measure import Series
+from benchmarks.plan import Run
 from benchmarks.system import Stage
 
 CONCURRENCY = 100
@@ -9,22 +9,24 @@ CONCURRENCY = 100
 
 def run(run: Run) -> list[Series]:
     found = {
-        1: Series("Drain of no-op jobs, one worker process", "jobs/s"),
-        2: Series("Drain of no-op jobs, two worker processes", "jobs/s"),
+        1: Series("drain-one", "Drain of no-op jobs, one worker process", "jobs/s"),
+        2: Series("drain-two", "Drain of no-op jobs, two worker processes", "jobs/s"),
     }
 
     def measure(stage: Stage) -> None:
         for processes, series in found.items():
             series.add(stage.system.name, drained(stage, run.jobs(stage.system), processes))
 
-    interleaved(run.systems, run.repeats, run.servers, measure)
+    run.take_turns(run.systems, measure)
     return list(found.values())
 
 
-def drained(stage: Stage, jobs: int, processes: int = 1, handler: str = "noop") -> float:
-    """Jobs a second from the moment that the workers are ready until the last job is handled."""
+def drained(
+    stage: Stage, jobs: int, processes: int = 1, *, concurrency: int = CONCURRENCY
+) -> float:
+    """Jobs a second from the moment that a worker is ready until the last job is handled."""
     stage.run("enqueue", jobs=jobs)
-    with stage.working(processes, concurrency=CONCURRENCY, handler=handler) as workers:
+    with stage.working(processes, concurrency=concurrency, handler="noop") as workers:
         ready = workers.wait_until_ready()
         ended = workers.wait_until_handled(jobs)
     remaining = stage.run("remaining")["remaining"]

@@ -1,23 +1,22 @@
 """1: enqueueing in bulk and one at a time."""
 
-from benchmarks.measure import Series, interleaved, percentile
-from benchmarks.run import Run
+from benchmarks.measure import Series, percentile
+from benchmarks.plan import Run
 from benchmarks.system import Stage
-
-SINGLES = 300
 
 
 def run(run: Run) -> list[Series]:
-    bulk = Series("Bulk enqueue", "jobs/s")
-    single = Series("Single enqueues, one after another", "jobs/s")
-    latency = Series("Latency of a single enqueue, p99", "ms", more_is_better=False)
+    bulk = Series("enqueue-bulk", "Bulk enqueue", "jobs/s")
+    single = Series("enqueue-single", "Single enqueues, one after another", "jobs/s")
+    latency = Series("enqueue-p99", "Latency of a single enqueue, p99", "ms", more_is_better=False)
+    singles = run.pick(tiny=20, quick=300, full=300)
 
     def measure(stage: Stage) -> None:
         done = stage.run("enqueue", jobs=run.jobs(stage.system, bulk=True))
         bulk.add(stage.system.name, done["jobs"] / done["seconds"])
-        done = stage.run("enqueue-single", jobs=SINGLES)
+        done = stage.run("enqueue-single", jobs=singles)
         single.add(stage.system.name, done["jobs"] / done["seconds"])
         latency.add(stage.system.name, percentile(done["latencies"], 99) * 1e3)
 
-    interleaved(run.systems, run.repeats, run.servers, measure)
+    run.take_turns(run.systems, measure)
     return [bulk, single, latency]

@@ -1,115 +1,130 @@
-"""6: what a claim and a completion cost as waiting jobs, finished jobs and open batches grow."""
+"""6: what a claim and a completion cost as waiting jobs, finished jobs and open batches grow.
 
-import time
-from collections.abc import Callable
-from typing import Any
+Each size has a database of its own and they take turns, so that what disturbs the machine hits
+all alike. Each round puts in again what it takes out, so that a size stays what it is.
+"""
 
-import psycopg
-from pydantic_core import to_json
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
+from benchmarks.blocks import BLOCK, TASK, Blocks, Round, blocks
 from benchmarks.measure import Series, percentile
-from benchmarks.run import Run
-from benchmarks.system import SYSTEMS, Stage
+from benchmarks.plan import Run
+from benchmarks.system import BATCHMILL
 
-TASK = "handle"
-BLOCK = 50
-ROUNDS = 60
+PERCENTS = (50, 95)
+STEPS = Round._fields
+# Before Postgres has planned a statement a few times, it costs more.
+WARM_UP = 6
+FINISHED = """
+insert into batchmill.finished (id, batch_id, position, task, tenant, state, priority,
+    run_at, attempt, snoozes, finished_at, payload, result, created_at, expires_on)
+select -n, b.id, n, %(task)s, 'default', 'completed', 0, now(), 1, 0, now(),
+    '1', '1', now(), current_date + 30
+from (select gen_random_uuid() as id) b cross join generate_series(1, %(jobs)s) n"""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Something that grows: `fill` makes so much of it, `refill` is done before each round."""
+
+    what: str
+    sizes: list[int]
+    fill: Callable[[Blocks, int], Awaitable[None]]
+    refill: Callable[[Blocks, int], Awaitable[None]]
+
+    @property
+    def name(self) -> str:
+        return self.what.replace(" ", "-")
 
 
 def run(run: Run) -> list[Series]:
-    largest = 10_000_000 if run.is_full else 1_000_000
-    waiting = [1_000, 100_000, 1_000_000 if run.is_full else 300_000]
+    title = "Growth of p95 from the smallest size to the largest"
+    growth = Series("growth", title, "×", more_is_better=False, is_ranked=False)
+    found = [asyncio.run(grown(run, dimension, growth)) for dimension in dimensions(run)]
+    return [growth, *(series for all_ in found for series in all_)]
+
+
+def dimensions(run: Run) -> list[Dimension]:
+    million = 1_000_000
+    waiting = run.pick(
+        tiny=[100, 200], quick=[1_000, 100_000, 300_000], full=[1_000, 100_000, million]
+    )
+    finished = run.pick(tiny=[0, 100], quick=[0, 100_000, million], full=[0, million, 10 * million])
+    batches = run.pick(tiny=[1, 20], quick=[1, 1_000, 10_000], full=[1, 1_000, 100_000])
     return [
-        *grown(run, "waiting jobs", waiting, add_waiting),
-        *grown(run, "finished jobs", [0, largest // 10, largest], add_finished),
-        *grown(run, "open batches", [1, 1_000, 100_000 if run.is_full else 20_000], add_batches),
+        Dimension("waiting jobs", waiting, fill_waiting, refill_jobs),
+        Dimension("finished jobs", finished, fill_finished, refill_jobs),
+        Dimension("open batches", batches, fill_batches, refill_batches),
     ]
 
 
-def grown(
-    run: Run, what: str, sizes: list[int], add: Callable[["Bench", int], None]
-) -> list[Series]:
-    claim = Series(f"Claim of {BLOCK} jobs by {what}, p95", "ms", more_is_better=False)
-    finish = Series(f"Completion of {BLOCK} jobs by {what}, p95", "ms", more_is_better=False)
-    stage = Stage(SYSTEMS[0], run.servers)
-    with psycopg.connect(stage.dsn, autocommit=True) as conn:
-        bench, have = Bench(conn), 0
-        for size in sizes:
-            add(bench, size - have)
-            have = size
-            bench.submit(BLOCK * (ROUNDS + 5))
-            claims, finishes = bench.costs()
-            claim.add(f"{size:,}", percentile(claims, 95) * 1e3)
-            finish.add(f"{size:,}", percentile(finishes, 95) * 1e3)
-    run.servers.drop(stage.dsn)
-    return [claim, finish]
+async def grown(run: Run, dimension: Dimension, growth: Series) -> list[Series]:
+    async with AsyncExitStack() as stack:
+        sized = {
+            size: await stack.enter_async_context(filled(run, dimension, size))
+            for size in dimension.sizes
+        }
+        rounds = await rounds_of(sized, dimension, run.pick(tiny=2, quick=100, full=300))
+    found = {(step, p): series_of(dimension, step, p) for step in STEPS for p in PERCENTS}
+    for (step, percent), series in found.items():
+        for size in sized:
+            seconds = [getattr(each, step) for each in rounds[size]]
+            series.add(f"{size:,}", percentile(seconds, percent) * 1e3)
+    for step in STEPS:
+        least, *_, most = (p95 := found[step, 95]).rows
+        growth.add(f"{step} by {dimension.what}", p95.quotient(most, least))
+    return list(found.values())
 
 
-class Bench:
-    """One session that claims and completes as a worker does."""
-
-    def __init__(self, conn: psycopg.Connection[Any]):
-        self.conn = conn
-        conn.execute("select batchmill.register_task(%s, '{}', false, 1000, '{}')", [TASK])
-        self.worker = self.value(
-            "select batchmill.register_worker('bench', '', array[%s], 1, 86400)", TASK
-        )
-        self.since = "0"
-
-    def value(self, query: str, *args: Any) -> Any:
-        row = self.conn.execute(query.encode(), args).fetchone()
-        return row[0] if row else None
-
-    def submit(self, jobs: int) -> None:
-        items = to_json([{"payload": n} for n in range(jobs)]).decode()
-        self.value("select batchmill.submit(%s, %s::json, '{\"checked\": true}')", TASK, items)
-
-    def costs(self) -> tuple[list[float], list[float]]:
-        """The seconds of claims and of completions."""
-        rounds = [self.round() for _ in range(ROUNDS)]
-        return [claim for claim, _ in rounds], [finish for _, finish in rounds]
-
-    def round(self) -> tuple[float, float]:
-        """Claims a block and completes it; the seconds that each took."""
-        began = time.perf_counter()
-        answer = self.value(
-            "select batchmill.claim(%s, array[%s], array[%s], %s, 0, %s::xid8)",
-            *(self.worker, TASK, BLOCK, BLOCK, self.since),
-        )
-        claimed = time.perf_counter()
-        self.since = answer["since"]
-        ids, fences, lanes, *_ = answer["jobs"]
-        ended = [
-            {"id": id, "fence": fence, "kind": "completed", "result": None}
-            for id, fence in zip(ids, fences, strict=True)
-        ]
-        call = to_json(ended).decode(), list(set(lanes))
-        before = time.perf_counter()
-        self.value("select batchmill.finish(%s::json, %s)", *call)
-        return claimed - began, time.perf_counter() - before
+@asynccontextmanager
+async def filled(run: Run, dimension: Dimension, size: int) -> AsyncIterator[Blocks]:
+    with run.stage(BATCHMILL) as stage:
+        async with blocks(stage.dsn) as working:
+            await dimension.fill(working, size)
+            yield working
 
 
-def add_waiting(bench: Bench, jobs: int) -> None:
-    for start in range(0, jobs, 10_000):
-        bench.submit(min(10_000, jobs - start))
+async def rounds_of(
+    sized: dict[int, Blocks], dimension: Dimension, rounds: int
+) -> dict[int, list[Round]]:
+    found: dict[int, list[Round]] = {size: [] for size in sized}
+    for _ in range(WARM_UP + rounds):
+        for size, working in sized.items():
+            await dimension.refill(working, size)
+            found[size].append(await working.round())
+    return {size: every[WARM_UP:] for size, every in found.items()}
 
 
-def add_finished(bench: Bench, jobs: int) -> None:
-    bench.conn.execute(
-        """insert into batchmill.finished (id, batch_id, position, task, tenant, state, priority,
-            run_at, attempt, snoozes, finished_at, payload, result, created_at, expires_on)
-        select -(%(from)s + n), b.id, n, %(task)s, 'default', 'completed', 0, now(), 1, 0, now(),
-            '1', '1', now(), current_date + 30
-        from (select gen_random_uuid() as id) b cross join generate_series(1, %(jobs)s) n""",
-        {
-            "from": bench.value("select count(*) from batchmill.finished"),
-            "jobs": jobs,
-            "task": TASK,
-        },
+def series_of(dimension: Dimension, step: str, percent: int) -> Series:
+    return Series(
+        f"{step}-by-{dimension.name}-p{percent}",
+        f"{step.capitalize()} of {BLOCK} jobs by {dimension.what}, p{percent}",
+        "ms",
+        more_is_better=False,
+        is_ranked=False,
     )
 
 
-def add_batches(bench: Bench, batches: int) -> None:
-    """Each waits for its turn with one job."""
-    for _ in range(batches):
-        bench.submit(1)
+async def fill_waiting(working: Blocks, jobs: int) -> None:
+    await working.submit(jobs)
+
+
+async def fill_finished(working: Blocks, jobs: int) -> None:
+    await working.execute(FINISHED, {"jobs": jobs, "task": TASK})
+
+
+async def refill_jobs(working: Blocks, size: int) -> None:
+    await working.submit(BLOCK)
+
+
+async def fill_batches(working: Blocks, batches: int) -> None:
+    """Each waits for its turn with one job; if there is only one, a refill brings it."""
+    await working.submit_batches(batches - 1)
+
+
+async def refill_batches(working: Blocks, batches: int) -> None:
+    """A block comes from one batch, or from a batch for each job."""
+    await (working.submit(BLOCK) if batches == 1 else working.submit_batches(BLOCK))

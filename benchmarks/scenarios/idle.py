@@ -1,61 +1,81 @@
 """9: what a worker costs that has nothing to do, and how soon it is ready."""
 
-import os
 import subprocess
 import sys
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import psutil
 import psycopg
 
 from benchmarks.measure import Series
-from benchmarks.run import Run
-from benchmarks.system import Stage
+from benchmarks.plan import Run
+from benchmarks.servers import Servers
+from benchmarks.system import BATCHMILL, Stage
 
-TICKS = os.sysconf("SC_CLK_TCK")
 COMMITS = "select xact_commit + xact_rollback from pg_stat_database where datname = %s"
+TIMED = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
+IMPORTS = ("import batchmill", "from batchmill import Mill")
 
 
 def run(run: Run) -> list[Series]:
-    queries = Series("One idle worker: transactions", "per minute", more_is_better=False)
-    cpu = Series("One idle worker: processor", "% of a core", more_is_better=False)
-    ready = Series("From start to ready", "s", more_is_better=False)
-    imports = Series("import batchmill", "s", more_is_better=False)
-    seconds = 180 if run.is_full else 60
-    for _ in range(run.repeats):
-        imports.add("batchmill", import_seconds())
-    ours = next(system for system in run.systems if system.name == "batchmill")
-    for _ in range(1 if not run.is_full else run.repeats):
-        stage = Stage(ours, run.servers)
+    queries = Series("idle-queries", "One idle worker: transactions", "per minute", False)
+    cpu = Series("idle-processor", "One idle worker: processor", "% of a core", False)
+    ready = Series("ready", "From start to ready", "s", more_is_better=False)
+    imports = Series("import", "Time to import", "s", more_is_better=False)
+    settle, seconds = run.pick(tiny=(0.1, 2), quick=(15, 60), full=(15, 180))
+
+    def measure(stage: Stage) -> None:
         began = time.monotonic()
         with stage.working(concurrency=100, handler="noop") as workers:
-            ready.add("batchmill", workers.wait_until_ready() - began)
-            time.sleep(15)
-            before, used = transactions(run, stage), processor(workers.processes[0].pid)
-            time.sleep(seconds)
-            used = processor(workers.processes[0].pid) - used
-            # Counters are told when a session has been idle for a moment.
-            queries.add("batchmill", (transactions(run, stage) - before) * 60 / seconds)
-            cpu.add("batchmill", used / seconds * 100)
-        run.servers.drop(stage.dsn)
+            ready.add(BATCHMILL.name, workers.wait_until_ready() - began)
+            time.sleep(settle)
+            asked, used = cost_of(run.servers, stage, workers.processes[0].pid, seconds)
+        queries.add(BATCHMILL.name, asked * 60 / seconds)
+        cpu.add(BATCHMILL.name, used / seconds * 100)
+
+    for _ in range(run.repeats):
+        for statement in IMPORTS:
+            imports.add(statement, seconds_of(statement))
+    with without_autovacuum(run.servers):
+        for _ in range(run.pick(tiny=1, quick=1, full=run.repeats)):
+            run.once(BATCHMILL, measure)
     return [queries, cpu, ready, imports]
 
 
-def import_seconds() -> float:
-    code = "import time; t = time.perf_counter(); import batchmill; print(time.perf_counter() - t)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+def seconds_of(statement: str) -> float:
+    command = [sys.executable, "-c", TIMED.format(statement)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def transactions(run: Run, stage: Stage) -> int:
+def cost_of(servers: Servers, stage: Stage, pid: int, seconds: float) -> tuple[int, float]:
+    """The transactions of a database and the processor time of a process in the next seconds."""
+    asked, used = transactions(servers, stage), processor(pid)
+    time.sleep(seconds)
+    return transactions(servers, stage) - asked, processor(pid) - used
+
+
+def transactions(servers: Servers, stage: Stage) -> int:
     name = stage.dsn.rsplit("/", 1)[1]
-    with psycopg.connect(run.servers.postgres.dsn, autocommit=True) as conn:
+    with psycopg.connect(servers.postgres.dsn, autocommit=True) as conn:
         row = conn.execute(COMMITS, [name]).fetchone()
     return row[0] if row else 0
 
 
 def processor(pid: int) -> float:
-    """Seconds of processor time that a process has used."""
-    with Path(f"/proc/{pid}/stat").open() as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
+
+
+@contextmanager
+def without_autovacuum(servers: Servers) -> Iterator[None]:
+    """Its transactions would be counted with the worker's."""
+    with psycopg.connect(servers.postgres.dsn, autocommit=True) as conn:
+        conn.execute("alter system set autovacuum = off")
+        conn.execute("select pg_reload_conf()")
+        try:
+            yield
+        finally:
+            conn.execute("alter system reset autovacuum")
+            conn.execute("select pg_reload_conf()")

@@ -1,35 +1,33 @@
 """3: 500 batches of 100 jobs with a limit of 3 each, counters, events and history on.
 
-No peer has a limit for each batch, so only the hand-written loop stands beside.
+No peer has a limit for each batch, so only the hand-written loop stands beside. It claims blocks
+of 500, so a worker may run as many at once.
 """
 
-from benchmarks.measure import Series, interleaved
-from benchmarks.run import Run
+from benchmarks.measure import Series
+from benchmarks.plan import Run
 from benchmarks.scenarios.drain import drained
 from benchmarks.system import Stage
 
-BATCHES = 500
-JOBS = 100
+CONCURRENCY = 500
+SLOTS = 3
 
 
 def run(run: Run) -> list[Series]:
-    one = Series("One batch, with counters and events", "jobs/s")
-    many = Series("500 batches × 100 jobs, limit 3 each", "jobs/s")
+    batches, each = run.pick(tiny=(10, 20), quick=(500, 100), full=(500, 100))
+    jobs = batches * each
+    one = Series("limited-one", "One batch, with counters and events", "jobs/s")
+    many = Series("limited-many", f"{batches} batches × {each} jobs, limit {SLOTS} each", "jobs/s")
 
     def measure(series: Series, stage: Stage) -> None:
-        series.add(stage.system.name, drained(stage, BATCHES * JOBS))
+        series.add(stage.system.name, drained(stage, jobs, concurrency=CONCURRENCY))
 
-    ours = [system for system in run.systems if system.is_ours]
-    for _ in range(run.repeats):
-        interleaved(
-            ours, 1, run.servers, lambda stage: measure(one, stage), BATCH_JOBS=str(BATCHES * JOBS)
-        )
-        interleaved(
-            ours,
-            1,
-            run.servers,
-            lambda stage: measure(many, stage),
-            BATCH_JOBS=str(JOBS),
-            BATCH_LIMIT="3",
-        )
+    def measure_one(stage: Stage) -> None:
+        measure(one, stage)
+
+    def measure_many(stage: Stage) -> None:
+        measure(many, stage)
+
+    run.take_turns(run.own_systems, measure_one, BATCH_JOBS=str(jobs))
+    run.take_turns(run.own_systems, measure_many, BATCH_JOBS=str(each), BATCH_LIMIT=str(SLOTS))
     return [one, many]

@@ -3,11 +3,12 @@
 import subprocess
 import sys
 import time
-from pathlib import Path
+
+import psutil
 
 from benchmarks.measure import Series
-from benchmarks.run import Run
-from benchmarks.system import Stage
+from benchmarks.plan import Run
+from benchmarks.system import BATCHMILL, Stage
 
 SUBMIT = """
 import asyncio, resource, sys
@@ -33,27 +34,35 @@ asyncio.run(main())
 
 
 def run(run: Run) -> list[Series]:
-    jobs = 1_000_000 if run.is_full else 200_000
-    submitting = Series(f"Memory of submitting {jobs:,} jobs", "MB more", more_is_better=False)
-    working = Series(f"Memory of a worker after {jobs:,} jobs", "MB more", more_is_better=False)
-    ours = next(system for system in run.systems if system.name == "batchmill")
-    stage = Stage(ours, run.servers)
-    submit = [sys.executable, "-c", SUBMIT, stage.dsn, str(jobs)]
-    done = subprocess.run(submit, capture_output=True, text=True, check=True)
-    submitting.add("batchmill", float(done.stdout))
+    jobs = run.pick(tiny=2_000, quick=200_000, full=1_000_000)
+    titles = f"Memory of submitting {jobs:,} jobs", f"Memory of a worker after {jobs:,} jobs"
+    submitting = Series("memory-submit", titles[0], "MB more", more_is_better=False)
+    working = Series("memory-worker", titles[1], "MB more", more_is_better=False)
+
+    def measure(stage: Stage) -> None:
+        submitting.add(BATCHMILL.name, submitted(stage, jobs))
+        working.add(BATCHMILL.name, worked(stage, jobs))
+
+    run.once(BATCHMILL, measure)
+    return [submitting, working]
+
+
+def submitted(stage: Stage, jobs: int) -> float:
+    command = [sys.executable, "-c", SUBMIT, stage.dsn, str(jobs)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def worked(stage: Stage, jobs: int) -> float:
+    """What it has at the end over what it had after a tenth."""
     with stage.working(concurrency=100, handler="noop") as workers:
         workers.wait_until_ready()
         workers.wait_until_handled(jobs // 10)
         early = resident(workers.processes[0].pid)
         workers.wait_until_handled(jobs)
         time.sleep(1)
-        working.add("batchmill", max(0, resident(workers.processes[0].pid) - early))
-    run.servers.drop(stage.dsn)
-    return [submitting, working]
+        return resident(workers.processes[0].pid) - early
 
 
 def resident(pid: int) -> float:
     """Megabytes of memory that a process has."""
-    with Path(f"/proc/{pid}/status").open() as file:
-        kilobytes = next(line.split()[1] for line in file if line.startswith("VmRSS"))
-    return int(kilobytes) / 1024
+    return psutil.Process(pid).memory_info().rss / 2**20

@@ -1,16 +1,18 @@
 """5: a handler that awaits for 20 ms, 200 at a time: what is lost over the ideal."""
 
-from benchmarks.measure import Series, interleaved
-from benchmarks.run import Run
+from benchmarks.measure import Series
+from benchmarks.plan import Run
 from benchmarks.system import Stage
 
 CONCURRENCY = 200
 SECONDS = 0.02
+FAST = 10_000
 
 
 def run(run: Run) -> list[Series]:
-    over = Series("Overhead of 20 ms handlers at concurrency 200", "% over ideal", False)
-    jobs = 50_000 if run.is_full else 10_000
+    title = "Overhead of 20 ms handlers at concurrency 200"
+    over = Series("overhead", title, "% over ideal", more_is_better=False)
+    jobs = run.pick(tiny=1_000, quick=10_000, full=50_000)
 
     def measure(stage: Stage) -> None:
         stage.run("enqueue", jobs=jobs)
@@ -20,6 +22,6 @@ def run(run: Run) -> list[Series]:
         ideal = jobs / CONCURRENCY * SECONDS
         over.add(stage.system.name, (took / ideal - 1) * 100)
 
-    fast = [system for system in run.systems if system.jobs >= 10_000 and system.name != "raw"]
-    interleaved(fast, run.repeats, run.servers, measure)
+    fast = [system for system in run.systems if system.jobs >= FAST and system.name != "raw"]
+    run.take_turns(fast, measure)
     return [over]

@@ -1,68 +1,82 @@
 """7: a transaction held open elsewhere, as by a backup, keeps every dead row alive."""
 
+import asyncio
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import psycopg
 
+from benchmarks.blocks import BLOCK, Blocks, blocks
 from benchmarks.measure import Series, percentile
-from benchmarks.run import Run
+from benchmarks.plan import Run
 from benchmarks.scenarios.drain import drained
-from benchmarks.scenarios.growth import BLOCK, Bench
-from benchmarks.system import Stage
+from benchmarks.system import BATCHMILL, Stage
 
 FLOW = 1_000
+PHASES = ("before", "during", "after")
+BURST = 10
+MOST_REPEATS = 3
 
 
 def run(run: Run) -> list[Series]:
-    return [full_speed(run), *steady(run)]
+    return [*full_speed(run), *asyncio.run(steady(run))]
 
 
-def full_speed(run: Run) -> Series:
-    """Throughput with the snapshot held over throughput without, of one run each in turn."""
-    kept = Series("Full speed with a snapshot held", "% of without")
-    jobs = 300_000 if run.is_full else 100_000
-    for _ in range(run.repeats):
-        for system in (system for system in run.systems if system.is_ours):
-            free, held = Stage(system, run.servers), Stage(system, run.servers)
-            without = drained(free, jobs)
-            with snapshot(held.dsn):
-                with_it = drained(held, jobs)
-            kept.add(system.name, with_it / without * 100)
-            for stage in (free, held):
-                run.servers.drop(stage.dsn)
-    return kept
+def full_speed(run: Run) -> list[Series]:
+    """As many jobs as the workers can, before, during and after."""
+    title = "Full speed around a held snapshot"
+    rate = Series("snapshot-full-speed", title, "jobs/s", is_ranked=False)
+    kept = Series("snapshot-kept", "Full speed with a snapshot held", "% of before")
+    jobs = run.pick(tiny=200, quick=100_000, full=300_000)
+
+    def measure(stage: Stage) -> None:
+        name, rates = stage.system.name, {}
+        for phase in PHASES:
+            with held(stage.dsn, phase):
+                rates[phase] = drained(stage, jobs)
+            rate.add(f"{name}, {phase}", rates[phase])
+        kept.add(name, rates["during"] / rates["before"] * 100)
+
+    for _ in range(min(run.repeats, MOST_REPEATS)):
+        for system in run.own_systems:
+            run.once(system, measure)
+    return [rate, kept]
 
 
-def steady(run: Run) -> list[Series]:
+async def steady(run: Run) -> list[Series]:
     """1,000 jobs a second, in blocks: what a claim costs before, during and after."""
-    seconds = 300 if run.is_full else 30
-    cost = Series("Claim p95 at 1,000 jobs/s around a held snapshot", "ms", more_is_better=False)
-    rate = Series("Throughput of 1,000 jobs/s around a held snapshot", "jobs/s")
-    ours = next(system for system in run.systems if system.name == "batchmill")
-    stage = Stage(ours, run.servers)
-    with psycopg.connect(stage.dsn, autocommit=True) as conn:
-        bench = Bench(conn)
-        for name, length in (("before", seconds / 5), ("during", seconds), ("after", seconds / 5)):
-            with snapshot(stage.dsn) if name == "during" else nothing():
-                claims, done, took = flow(bench, length)
-            cost.add(name, percentile(claims, 95) * 1e3)
-            rate.add(name, done / took)
-    run.servers.drop(stage.dsn)
+    title = "Throughput of 1,000 jobs/s around a held snapshot"
+    rate = Series("snapshot-steady", title, "jobs/s", is_ranked=False)
+    title = "Claim p95 at 1,000 jobs/s around a held snapshot"
+    cost = Series("snapshot-claim-p95", title, "ms", more_is_better=False, is_ranked=False)
+    during = run.pick(tiny=1, quick=30, full=300)
+    with run.stage(BATCHMILL) as stage:
+        async with blocks(stage.dsn) as working:
+            for phase in PHASES:
+                with held(stage.dsn, phase):
+                    seconds = during if phase == "during" else during / 5
+                    claims, per_second = await flow(working, seconds)
+                rate.add(phase, per_second)
+                cost.add(phase, percentile(claims, 95) * 1e3)
     return [rate, cost]
 
 
-def flow(bench: Bench, seconds: float) -> tuple[list[float], int, float]:
+async def flow(working: Blocks, seconds: float) -> tuple[list[float], float]:
+    """The seconds of each claim, and how many jobs were done a second."""
     claims: list[float] = []
     began, done = time.monotonic(), 0
     while (passed := time.monotonic() - began) < seconds:
-        if done > passed * FLOW:
-            time.sleep(done / FLOW - passed)
-        bench.submit(BLOCK * 10)
-        claims += [bench.round()[0] for _ in range(10)]
-        done += BLOCK * 10
-    return claims, done, time.monotonic() - began
+        await asyncio.sleep(max(0.0, done / FLOW - passed))
+        await working.submit(BLOCK * BURST)
+        for _ in range(BURST):
+            claims.append((await working.round()).claim)
+        done += BLOCK * BURST
+    return claims, done / max(time.monotonic() - began, done / FLOW)
+
+
+def held(dsn: str, phase: str) -> AbstractContextManager[None]:
+    return snapshot(dsn) if phase == "during" else nullcontext()
 
 
 @contextmanager
@@ -71,8 +85,3 @@ def snapshot(dsn: str) -> Iterator[None]:
         conn.execute("set transaction isolation level repeatable read")
         conn.execute("select count(*) from pg_class")
         yield
-
-
-@contextmanager
-def nothing() -> Iterator[None]:
-    yield

@@ -1,10 +1,12 @@
 """Which peers there are, where their environments are, and how their adapters are started."""
 
+import re
 from pathlib import Path
 
 SYSTEMS = Path(__file__).resolve().parent
 ENVIRONMENTS = SYSTEMS.parent / ".environments"
 ON_REDIS = {"bullmq", "bullmq-node", "celery"}
+PIN = re.compile(r'^\s*"?([\w-]+)(?:\[.*\])?"?(?:==|: ")([\w.]+)', re.MULTILINE)
 
 
 def names() -> list[str]:
@@ -29,6 +31,12 @@ def is_node(name: str) -> bool:
 def manifest(name: str) -> Path:
     """The file that pins what is installed."""
     return SYSTEMS / name / ("package.json" if is_node(name) else "requirements.txt")
+
+
+def version(name: str) -> str:
+    """The version that is pinned; a peer's folder is called after its package, or begins so."""
+    pins = PIN.findall(manifest(name).read_text())
+    return next(pinned for package, pinned in pins if name.startswith(package))
 
 
 def command(name: str) -> list[str]:

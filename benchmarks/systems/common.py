@@ -60,6 +60,7 @@ class Progress:
         self.at = 0.0
         self.latencies: deque[float] = deque()
         self._printed = 0
+        self._has_news = threading.Event()
         self._lock = threading.Lock()
         threading.Thread(target=self._print_regularly, daemon=True).start()
 
@@ -68,6 +69,8 @@ class Progress:
         with self._lock:
             self.at = time.monotonic()
             self.count += 1
+        if not self._has_news.is_set():
+            self._has_news.set()
 
     def print_new(self) -> None:
         """Print what was not printed yet."""
@@ -81,7 +84,9 @@ class Progress:
             write(*lines)
 
     def _print_regularly(self) -> None:
-        while True:
+        """An idle worker is left alone: what it costs is measured."""
+        while self._has_news.wait():
+            self._has_news.clear()
             time.sleep(PROGRESS_SECONDS)
             self.print_new()
 

@@ -1,0 +1,80 @@
+"""One worker that claims and completes blocks of jobs, through the code that workers use."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from batchmill import Mill
+from batchmill.domain import outcome
+from batchmill.store.delivery import PostgresDelivery
+
+TASK = "handle"
+BLOCK = 50
+AT_ONCE = 8
+
+
+class Round(NamedTuple):
+    """The seconds that each step took."""
+
+    claim: float
+    completion: float
+
+
+class Blocks:
+    def __init__(self, mill: Mill, worker: int):
+        self.mill = mill
+        self._worker = worker
+        self._delivery = PostgresDelivery(mill.database)
+
+    async def round(self) -> Round:
+        """Claims a block, or nearly one, and completes it."""
+        began = time.perf_counter()
+        claims, _ = await self._delivery.claim(self._worker, {TASK: BLOCK}, BLOCK, 0)
+        claimed = time.perf_counter() - began
+        if not claims:
+            raise ValueError("There was nothing to claim.")
+        ended = [outcome.completed(claim, "null") for claim in claims]
+        began = time.perf_counter()
+        await self._delivery.finish(ended)
+        return Round(claimed, time.perf_counter() - began)
+
+    async def submit(self, jobs: int) -> None:
+        await self.mill.submit(TASK, range(jobs))
+
+    async def submit_batches(self, batches: int) -> None:
+        """Batches of one job each."""
+        left = iter(range(batches))
+
+        async def submit_some() -> None:
+            for _ in left:
+                await self.submit(1)
+
+        await asyncio.gather(*(submit_some() for _ in range(AT_ONCE)))
+
+    async def execute(self, statement: str, params: dict[str, Any]) -> None:
+        async with self.mill.database.connection() as conn:
+            await conn.execute(statement.encode(), params)
+
+    async def close(self) -> None:
+        await self._delivery.close()
+
+
+@asynccontextmanager
+async def blocks(dsn: str) -> AsyncIterator[Blocks]:
+    mill = Mill(dsn)
+
+    @mill.task(name=TASK)
+    async def handle(n: int) -> None: ...
+
+    async with mill:
+        await mill.register_tasks()
+        worker = await mill.database.value(
+            "register_worker", name="bench", version="", tasks=[TASK], concurrency=1, lease=86_400
+        )
+        working = Blocks(mill, worker)
+        try:
+            yield working
+        finally:
+            await working.close()

@@ -1,0 +1,76 @@
+"""The benchmarks still work: a tiny run of every scenario. How fast it was proves nothing.
+
+It is one test, because workers of xdist that share tests would each make a run.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.run import SCENARIOS
+
+ROOT = Path(__file__).parents[2]
+SYSTEMS = ("batchmill", "raw")
+COMPARED = ("enqueue-bulk", "drain-one", "drain-two", "limited-one", "limited-many")
+
+Samples = dict[str, dict[str, list[float]]]
+
+
+@pytest.mark.timeout(300)
+def test_a_tiny_run_measures_every_scenario_and_writes_it_down(tmp_path: Path) -> None:
+    results = results_of_a_run(tmp_path)
+    assert results["failures"] == []
+    assert list(results["scenarios"]) == SCENARIOS
+    every = [series for all_ in results["scenarios"].values() for series in all_]
+    samples = {series["name"]: series["samples"] for series in every}
+    assert all(samples.values())
+    check_figures_are_plausible(samples)
+    check_machine_commit_and_versions_are_named(results)
+    check_goals_are_judged_as_far_as_they_were_measured(results)
+    check_tables_and_plots_are_written(tmp_path, samples)
+
+
+def results_of_a_run(folder: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.run", "--tiny", "--systems", *SYSTEMS]
+    done = subprocess.run(
+        [*command, "--results", str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "results.json").read_text())
+
+
+def check_figures_are_plausible(samples: Samples) -> None:
+    for name in COMPARED:
+        assert set(samples[name]) == set(SYSTEMS)
+        assert all(1 < speed < 10_000_000 for speeds in samples[name].values() for speed in speeds)
+    assert list(samples["snapshot-steady"]) == ["before", "during", "after"]
+    assert list(samples["claim-by-waiting-jobs-p95"]) == ["100", "200"]
+
+
+def check_machine_commit_and_versions_are_named(results: dict[str, Any]) -> None:
+    assert results["run"] == "tiny"
+    assert results["machine"].keys() == {"processor", "cores", "memory", "system"}
+    assert results["commit"] and results["began"]
+    assert {"python", "postgres", "batchmill"} <= results["versions"].keys()
+
+
+def check_goals_are_judged_as_far_as_they_were_measured(results: dict[str, Any]) -> None:
+    judged = {goal["goal"] for goal in results["goals"]}
+    assert {"Drain, over the raw loop", "import batchmill", "Claim p95 by open batches"} <= judged
+    assert "Drain, over pgqueuer" not in judged
+
+
+def check_tables_and_plots_are_written(folder: Path, samples: Samples) -> None:
+    page = (folder / "README.md").read_text()
+    assert "## Goals" in page and "## What failed" not in page
+    for name, rows in samples.items():
+        assert f"({name}.svg)" in page
+        plot = (folder / f"{name}.svg").read_text()
+        ElementTree.fromstring(plot)
+        assert "prefers-color-scheme: dark" in plot
+        assert all(row in plot for row in rows)
