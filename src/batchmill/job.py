@@ -47,7 +47,7 @@ class JobInfo:
         self.cancelled = False
         self._claim = claim
         self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._checkpoints = dict(claim.checkpoints or {})
+        self._checkpoints = claim.checkpoints or {}
 
     @property
     def batch_id(self) -> UUID | None:

@@ -74,6 +74,16 @@ def refusal(annotation: Any, value: Any) -> tuple[str, str]:
 
 
 class TestRoundTrip:
+    @pytest.mark.parametrize("annotation", [None, type(None), Any, int | None])
+    def test_nothing(self, annotation: Any):
+        codec = Codec(annotation)
+        assert codec.dump(None) == "null"
+        assert codec.load("null") is None
+
+    @pytest.mark.parametrize(("annotation", "value"), [(None, 1), (int, None)])
+    def test_nothing_is_not_something(self, annotation: Any, value: Any):
+        assert refusal(annotation, value)[0] == "$"
+
     @given(json_values)
     def test_any_json_value(self, value: Any):
         codec = Codec()

@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 def completed(claim: Claim, result: str) -> Outcome:
-    return Outcome(claim, "completed", result=result)
+    return Outcome(claim, "completed", result)
 
 
 def advanced(claim: Claim, task: str, key: str, payload: str) -> Outcome:

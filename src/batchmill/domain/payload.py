@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -20,6 +21,7 @@ DEEPEST = 100
 CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants")
 
 _PLAIN = (Any, dict, list, str, int, float, bool, dict[str, Any], list[Any])
+_NOTHING = (Any, None, NoneType)
 _ARRAYS = list | tuple | set | frozenset
 _ABSENT = object()
 _REPLACEMENT = "\ufffd".encode()
@@ -35,9 +37,13 @@ class Codec:
         self._validator = adapter.validator
         self._serializer = adapter.serializer
         self._plain = annotation in _PLAIN
+        self._may_be_nothing = annotation in _NOTHING
 
     def dump(self, value: Any, *, limit: int = LIMIT) -> str:
         """The JSON text of an instance, or of plain data that validates as one."""
+        if value is None and self._may_be_nothing:
+            # What most handlers give; there is nothing about it to check.
+            return "null"
         value = self._validated(value)
         text = self._written(value)
         if len(text) > limit:

@@ -72,14 +72,11 @@ class Signature:
 
     def arguments(self, job: Any, payload: Any) -> dict[str, Any]:
         """The keyword arguments to call the handler with."""
-        arguments = {self.job_parameter: job} if self.job_parameter else {}
-        match self.payload_parameters:
-            case ():
-                return arguments
-            case (only,):
-                return {**arguments, only: payload}
-            case _:
-                return {**arguments, **payload}
+        names = self.payload_parameters
+        arguments = {names[0]: payload} if len(names) == 1 else dict(payload or {})
+        if self.job_parameter:
+            arguments[self.job_parameter] = job
+        return arguments
 
 
 def _target(function: Callable[..., Any]) -> Callable[..., Any]:
