@@ -22,8 +22,9 @@ class Stop(StrEnum):
 class Attempt:
     claim: Claim
     task: Task[..., Any]
-    running: asyncio.Task[None] | None = None
+    running: asyncio.Task[Any] | None = None
     job: JobInfo | None = None
+    is_waiting: bool = True
     has_begun: bool = False
     stop: Stop | None = None
     is_over: bool = False
@@ -42,5 +43,6 @@ class Attempt:
         self.stop = stop
         if self.job is not None:
             self.job.cancelled = True
-        if self.running is not None:
+        if self.running is not None and not self.is_waiting:
+            # Before its first step, it would end without a trace.
             self.running.cancel()

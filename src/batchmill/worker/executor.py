@@ -4,12 +4,14 @@ import asyncio
 import logging
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Collection
+from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import Any
 
 from batchmill.domain import outcome
-from batchmill.domain.failure import Failure, classify
+from batchmill.domain.failure import classify
 from batchmill.domain.job import Claim
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.task import Task
@@ -19,24 +21,31 @@ from batchmill.worker.runners import Runners
 log = logging.getLogger("batchmill.worker")
 
 AHEAD = 0.1
+LATE = 1.0
 
 OnEnd = Callable[[Attempt, Outcome | None], None]
 
 
 class Pace:
-    """How many attempts end in a second, lately."""
+    """How many attempts end in a second, lately: it rises at once and sinks by halves.
 
-    def __init__(self) -> None:
-        self.per_second = 0.0
-        self._counted = 0
+    It is asked for far less often than attempts end, so only that reads the clock.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.ended = 0
+        self._slots = slots
+        self._per_second = 0.0
         self._since = time.monotonic()
 
-    def count(self) -> None:
-        self._counted += 1
+    def per_second(self) -> float:
         passed = time.monotonic() - self._since
-        if passed >= AHEAD:
-            self.per_second = (self.per_second + self._counted / passed) / 2
-            self._counted, self._since = 0, time.monotonic()
+        if passed >= AHEAD or self.ended > self._slots:
+            now = self.ended / passed
+            before = self._per_second * 0.5 ** (passed / AHEAD)
+            self._per_second = max(now, before)
+            self.ended, self._since = 0, self._since + passed
+        return self._per_second
 
 
 class Executor:
@@ -54,92 +63,118 @@ class Executor:
         patience: float,
     ):
         self._tasks = tasks
-        self._runners = runners
+        self._runs = {name: runners.runner_of(task) for name, task in tasks.items()}
         self._on_end = on_end
         self._concurrency = concurrency
         self._prefetch = prefetch
-        self._pools = {name: pools.get(name, concurrency + prefetch) for name in tasks}
+        self._left = {name: pools.get(name, concurrency + prefetch) for name in tasks}
         self._patience = patience
-        self._slots = asyncio.Semaphore(concurrency)
+        self._free = concurrency
         self._attempts: dict[int, Attempt] = {}
-        self._pace = Pace()
+        self._waiting: deque[Attempt] = deque()
+        self._pace = Pace(concurrency)
+        self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
         self.freed = asyncio.Event()
 
     @property
     def attempts(self) -> Collection[Attempt]:
         return self._attempts.values()
 
-    def room(self) -> tuple[int, int]:
-        """How many attempts could run now, and how many more may wait here.
-
-        No more wait than get done in a moment: where handlers take their time, none do.
-        """
-        ahead = min(self._prefetch, int(self._pace.per_second * AHEAD))
-        want = max(0, self._concurrency - len(self._attempts))
-        spare = max(0, self._concurrency + ahead - len(self._attempts)) - want
-        return want, spare
+    def room(self, ahead: float = AHEAD) -> tuple[int, int]:
+        """How many attempts could run now, and how many more may wait here: what the slots get
+        through in `ahead` seconds, if handlers are short."""
+        return self._free, max(0, self._may_wait(ahead) - len(self._waiting))
 
     def wants(self) -> dict[str, int]:
         """How many of each task there is room for in its pool."""
-        left = dict(self._pools)
-        for attempt in self._attempts.values():
-            left[attempt.claim.task] -= 1
-        return {name: count for name, count in left.items() if count > 0}
+        return {name: count for name, count in self._left.items() if count > 0}
 
     def start(self, claim: Claim) -> None:
+        """At once if a slot is free, else in its turn."""
         attempt = Attempt(claim, self._tasks[claim.task])
         self._attempts[claim.fence] = attempt
-        attempt.running = asyncio.create_task(
-            self._run(attempt), name=f"{claim.task}, job {claim.id}"
-        )
+        self._left[claim.task] -= 1
+        if self._free:
+            self._free -= 1
+            self._begin(attempt)
+        else:
+            self._waiting.append(attempt)
 
     def interrupt(self, stop: Stop, which: Callable[[Claim], bool] = lambda _: True) -> None:
         """Stops attempts. One that does not stop is left behind."""
         for attempt in list(self._attempts.values()):
             if which(attempt.claim):
-                attempt.interrupt(stop)
-                asyncio.get_running_loop().call_later(self._patience, self._abandon, attempt)
+                self._interrupt(attempt, stop)
+                self._loop.call_later(self._patience, self._abandon, attempt)
 
     def release_waiting(self) -> None:
         """Gives back what has not begun."""
         for attempt in list(self._attempts.values()):
             if not attempt.has_begun:
-                attempt.interrupt(Stop.RELEASED)
+                self._interrupt(attempt, Stop.RELEASED)
+
+    def release_late(self) -> None:
+        """Gives back those whose turn will not come soon, as what runs takes longer than expected:
+        other workers may begin them."""
+        in_time = int(self._pace.per_second() * LATE)
+        while len(self._waiting) > in_time:
+            self._interrupt(self._waiting.pop(), Stop.RELEASED)
 
     async def emptied(self) -> None:
         while self._attempts:
             self.freed.clear()
             await self.freed.wait()
 
+    def _may_wait(self, seconds: float) -> int:
+        """None, unless so many end in a moment that some slot has ended two: a job that takes its
+        time must be left to a worker that can begin it."""
+        pace = self._pace.per_second()
+        is_brisk = pace * AHEAD > self._concurrency
+        return min(self._prefetch, int(pace * seconds)) if is_brisk else 0
+
+    def _begin(self, attempt: Attempt) -> None:
+        """In a context of its own: the one before, which may begin it, leaves nothing behind."""
+        attempt.running = self._loop.create_task(
+            self._run(attempt),
+            name=f"{attempt.claim.task}, job {attempt.claim.id}",
+            context=self._context.copy(),
+        )
+
+    def _begin_next(self) -> None:
+        """Hands a slot on to whoever has waited longest."""
+        self._pace.ended += 1
+        while self._waiting:
+            attempt = self._waiting.popleft()
+            if not attempt.is_over:
+                self._begin(attempt)
+                return
+        self._free += 1
+
     async def _run(self, attempt: Attempt) -> None:
+        attempt.is_waiting = False
         try:
-            async with self._slots:
-                ended = await self._outcome(attempt)
-        except asyncio.CancelledError:
-            ended = _stopped(attempt)
-        self._end(attempt, ended)
-
-    async def _outcome(self, attempt: Attempt) -> Outcome | None:
-        try:
-            payload = attempt.task.payload.load(attempt.claim.payload)
-            return await self._runners.run(attempt, payload)
+            ended = None if attempt.is_over else await self._runs[attempt.claim.task](attempt)
         except (Exception, asyncio.CancelledError, SystemExit) as error:
-            if attempt.stop is not None:
-                return _stopped(attempt)
-            failure = classify(error, attempt.task.rules, now=datetime.now(UTC))
-            return self._failed(attempt, failure)
-
-    def _failed(self, attempt: Attempt, failure: Failure) -> Outcome:
-        return outcome.failed(attempt.claim, failure, attempt.task.retry, random.random())
+            ended = _failed(attempt, error) if attempt.stop is None else _stopped(attempt)
+        finally:
+            self._begin_next()
+        self._end(attempt, ended)
 
     def _end(self, attempt: Attempt, ended: Outcome | None) -> None:
         if attempt.is_over:
             return
         attempt.is_over = True
         del self._attempts[attempt.claim.fence]
-        self._pace.count()
+        self._left[attempt.claim.task] += 1
         self.freed.set()
         self._on_end(attempt, ended)
+
+    def _interrupt(self, attempt: Attempt, stop: Stop) -> None:
+        """One that waits has nothing to stop: it ends here and now, and its turn is skipped."""
+        attempt.interrupt(stop)
+        if attempt.is_waiting:
+            self._end(attempt, _stopped(attempt))
 
     def _abandon(self, attempt: Attempt) -> None:
         """The handler goes on although it was told to stop; nothing it does counts any more."""
@@ -148,6 +183,12 @@ class Executor:
                 "Task %s does not stop (job %d): left behind.", attempt.task.name, attempt.claim.id
             )
             self._end(attempt, _stopped(attempt))
+
+
+def _failed(attempt: Attempt, error: BaseException) -> Outcome:
+    task = attempt.task
+    failure = classify(error, task.rules, now=datetime.now(UTC))
+    return outcome.failed(attempt.claim, failure, task.retry, random.random())
 
 
 def _stopped(attempt: Attempt) -> Outcome | None:

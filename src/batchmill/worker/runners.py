@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -15,6 +15,11 @@ from batchmill.errors import InvalidInput, Permanent
 from batchmill.job import Desk, Job, SyncJob
 from batchmill.worker.attempt import Attempt
 from batchmill.worker.processes import Processes
+
+DETOURS = (Advance, Snooze)
+
+# The outcome that the handler asks for; None if it recorded its completion itself.
+Runner = Callable[[Attempt], Coroutine[Any, Any, Outcome | None]]
 
 
 class Tasks(Protocol):
@@ -41,35 +46,41 @@ class Runners:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batchmill-task")
         self._processes = Processes(processes)
 
-    async def run(self, attempt: Attempt, payload: Any) -> Outcome | None:
-        """The outcome that the handler asks for; None if it recorded its completion itself."""
-        match attempt.task.place:
+    def runner_of(self, task: Task[..., Any]) -> Runner:
+        match task.place:
             case Place.LOOP:
-                return await self._on_loop(attempt, payload)
+                return self._on_loop
             case Place.PROCESS:
-                return await self._in_process(attempt)
+                return self._in_process
             case _:
-                return await self._in_thread(attempt, payload)
+                return self._in_thread
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         await self._processes.close()
 
-    async def _on_loop(self, attempt: Attempt, payload: Any) -> Outcome | None:
-        task = attempt.task
-        job = Job(attempt.claim, self._desk, task.result, task.timeout)
+    async def _on_loop(self, attempt: Attempt) -> Outcome | None:
+        claim, task = attempt.claim, attempt.task
+        signature = task.signature
+        payload = task.payload.load(claim.payload)
+        job = Job(claim, self._desk, task.result, task.timeout) if signature.takes_job else None
         attempt.begin(job)
-        call = task.function(**task.signature.arguments(job, payload))
+        call = task.function(**signature.arguments(job, payload))
         if task.timeout is None:
             value = await call
         else:
             async with asyncio.timeout(task.timeout):
                 value = await call
-        return None if job.is_recorded else await self._outcome_of(attempt, value)
+        if job is not None and job.is_recorded:
+            return None
+        if isinstance(value, DETOURS):
+            return await self._detour(attempt, value)
+        return outcome.completed(claim, dump_result(task, value))
 
-    async def _in_thread(self, attempt: Attempt, payload: Any) -> Outcome:
+    async def _in_thread(self, attempt: Attempt) -> Outcome:
         """The time for it begins with the handler: waiting for a free thread does not count."""
         task, loop = attempt.task, asyncio.get_running_loop()
+        payload = task.payload.load(attempt.claim.payload)
         channel = LoopChannel(attempt.claim, self._desk)
         begun = asyncio.Event()
 
@@ -92,7 +103,9 @@ class Runners:
                 if not thread.cancel():
                     await self._ask_to_stop(attempt, call)
                 raise
-        return await self._outcome_of(attempt, value)
+        if isinstance(value, DETOURS):
+            return await self._detour(attempt, value)
+        return outcome.completed(attempt.claim, dump_result(task, value))
 
     async def _ask_to_stop(self, attempt: Attempt, call: asyncio.Future[Any]) -> None:
         """A thread cannot be stopped, only asked; its slot stays taken while it is."""
@@ -102,6 +115,8 @@ class Runners:
 
     async def _in_process(self, attempt: Attempt) -> Outcome:
         claim, task = attempt.claim, attempt.task
+        # The child loads it for itself; none is kept busy with one that does not fit.
+        task.payload.load(claim.payload)
         match await self._processes.run(attempt, self._desk):
             case {"result": result}:
                 return outcome.completed(claim, result)
@@ -114,15 +129,11 @@ class Runners:
                 return outcome.failed(claim, Failure(*parts), task.retry, random.random())
         raise AssertionError("unreachable")
 
-    async def _outcome_of(self, attempt: Attempt, value: Any) -> Outcome:
-        claim, task = attempt.claim, attempt.task
-        match value:
-            case Advance(task=target, payload=payload):
-                return await self._advance(claim, self._tasks.find_task(target), payload)
-            case Snooze(seconds=seconds):
-                return snooze(claim, task, seconds)
-            case _:
-                return outcome.completed(claim, dump_result(task, value))
+    async def _detour(self, attempt: Attempt, asked: Advance | Snooze) -> Outcome:
+        if isinstance(asked, Snooze):
+            return snooze(attempt.claim, attempt.task, asked.seconds)
+        target = self._tasks.find_task(asked.task)
+        return await self._advance(attempt.claim, target, asked.payload)
 
     async def _advance(self, claim: Claim, target: Task[..., Any], payload: Any) -> Outcome:
         text = target.dump(payload)
