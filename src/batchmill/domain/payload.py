@@ -24,7 +24,7 @@ _PLAIN = (Any, dict, list, str, int, float, bool, dict[str, Any], list[Any])
 _NOTHING = (Any, None, NoneType)
 _ARRAYS = list | tuple | set | frozenset
 _ABSENT = object()
-_REPLACEMENT = "\ufffd".encode()
+_REPLACEMENT = "\ufffd"
 _NOT_STORABLE = "Input contains a NUL character or a lone surrogate"
 _NOT_FINITE = "Input should be a finite number"
 
@@ -45,15 +45,16 @@ class Codec:
             # What most handlers give; there is nothing about it to check.
             return "null"
         value = self._validated(value)
-        text = self._written(value)
-        if len(text) > limit:
+        written = self._written(value)
+        if len(written) > limit:
             raise PayloadTooLarge(
-                f"The payload is {len(text):,} bytes of JSON; the limit is {limit:,}."
+                f"The payload is {len(written):,} bytes of JSON; the limit is {limit:,}."
             )
+        text = written.decode()
         self._require_fit(value, text)
         # What no worker could read is refused here, not after it has been queued.
         self.load(text)
-        return text.decode()
+        return text
 
     def load(self, text: str | bytes) -> Any:
         try:
@@ -81,16 +82,16 @@ class Codec:
             _require_storable(data)
             raise InvalidPayload("$", f"Input cannot be written as JSON: {error}") from None
 
-    def _require_fit(self, value: Any, text: bytes) -> None:
+    def _require_fit(self, value: Any, text: str) -> None:
         """Looks closer only where the text gives cause to: most payloads are never walked."""
-        if b"null" in text or _REPLACEMENT in text:
+        if "null" in text or _REPLACEMENT in text:
             # Pydantic writes a model's NaN as null, and a lone surrogate in a key as U+FFFD.
             data = self._as_python(value)
             if _looks_unstorable(data):
                 _require_storable(data)
-        if b"NaN" in text or b"Infinity" in text or b"\\u0000" in text:
+        if "NaN" in text or "Infinity" in text or "\\u0000" in text:
             _require_storable(_parsed(text))
-        if text.count(b"[") + text.count(b"{") > DEEPEST:
+        if len(text) > 2 * DEEPEST and text.count("[") + text.count("{") > DEEPEST:
             _require_shallow(self._as_python(value))
 
     def _as_python(self, value: Any) -> Any:
