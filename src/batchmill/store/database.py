@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import random
+import selectors
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 
 import psycopg
@@ -25,6 +27,10 @@ log = logging.getLogger("batchmill.store")
 OLDEST_SERVER = 15
 TRIES = 5
 CHECK_SECONDS = 2.0
+TRUSTED_SECONDS = 1.0
+
+# Unlike the default one these open no descriptor of their own; Windows has no poll.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 # A peer that vanished is noticed in seconds, not after the kernel's two hours.
 PATIENCE = {
@@ -37,6 +43,17 @@ PATIENCE = {
 }
 
 
+class PooledConnection(AsyncConnection[Any]):
+    """Knows when it was last of use."""
+
+    served_at = -TRUSTED_SECONDS
+
+    @property
+    def is_trusted(self) -> bool:
+        """A server that ends a connection says so on it; from a healthy idle one nothing comes."""
+        return monotonic() - self.served_at < TRUSTED_SECONDS and not _has_news(self)
+
+
 class Database:
     """A pool of connections. Behind a pooler in transaction mode nothing is kept in a session:
     no prepared statements, no LISTEN, settings only inside a transaction."""
@@ -46,7 +63,7 @@ class Database:
         self.dsn = dsn
         self._wanted: Pooler = pooler
         self._size = size
-        self._pool: AsyncConnectionPool | None = None
+        self._pool: AsyncConnectionPool[PooledConnection] | None = None
         self.behind_pooler = pooler == "transaction"
 
     async def open(self) -> None:
@@ -58,6 +75,7 @@ class Database:
                 self.behind_pooler = await _is_pooled(conn)
         self._pool = AsyncConnectionPool(
             self.dsn,
+            connection_class=PooledConnection,
             min_size=0,
             max_size=self._size,
             timeout=10,
@@ -82,12 +100,16 @@ class Database:
         return conn
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
-        if self._pool is None:
+    async def connection(self) -> AsyncIterator[PooledConnection]:
+        if (pool := self._pool) is None:
             raise DatabaseUnavailable("The mill is closed: open it with `async with mill:`.")
         with translated():
-            async with self._pool.connection() as conn:
+            conn = await pool.getconn()
+            try:
                 yield conn
+                conn.served_at = monotonic()
+            finally:
+                await pool.putconn(conn)
 
     async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """What a named query gives; deadlocks and serialization failures are tried again."""
@@ -152,10 +174,17 @@ async def rows(
     return await cursor.fetchall() if cursor.description else []
 
 
-async def _check(conn: AsyncConnection[Any]) -> None:
+async def _check(conn: PooledConnection) -> None:
     """Also of a peer that takes everything and answers nothing, for which TCP has no word."""
-    async with asyncio.timeout(CHECK_SECONDS):
-        await conn.execute("")
+    if not conn.is_trusted:
+        async with asyncio.timeout(CHECK_SECONDS):
+            await conn.execute("")
+
+
+def _has_news(conn: AsyncConnection[Any]) -> bool:
+    with _Selector() as selector:
+        selector.register(conn.pgconn.socket, selectors.EVENT_READ)
+        return bool(selector.select(timeout=0))
 
 
 async def _configure(conn: AsyncConnection[Any]) -> None:

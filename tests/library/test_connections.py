@@ -1,0 +1,33 @@
+"""Connections of the pool: asked whether they live only when there is reason to doubt it."""
+
+import psycopg
+import pytest
+
+from batchmill import Mill
+from batchmill.store import database
+from tests.library.tools import echo_on
+
+END_THEM = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
+    where application_name = 'batchmill' and datname = current_database()"""
+
+
+async def test_a_connection_is_trusted_while_it_has_just_been_of_use(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mill:
+        async with mill.database.connection() as conn:
+            await conn.execute("select 1")
+        assert conn.is_trusted
+        monkeypatch.setattr(database, "TRUSTED_SECONDS", 0.0)
+        assert not conn.is_trusted
+
+
+async def test_a_connection_that_the_server_has_just_ended_is_replaced(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    echo = echo_on(mill)
+    async with mill:
+        for _ in range(3):
+            await mill.enqueue(echo, 1)
+            assert sql.execute(END_THEM).fetchall()
+        await mill.enqueue(echo, 1)
