@@ -26,7 +26,7 @@ from batchmill.store import admin, foreign, migrate
 from batchmill.store.admin import Filter
 from batchmill.store.database import Database
 from batchmill.store.listen import Listener
-from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send
+from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send, send_on
 from batchmill.sync import SyncMill
 
 if TYPE_CHECKING:
@@ -115,10 +115,10 @@ class Mill:
         submission = Submission(self.find_task(task), options)
         await self.register_tasks()
         if connection is not None:
-            await send(submission, items, connection)
+            await send_on(connection, submission, items)
         else:
             async with self.database.connection() as conn, conn.transaction():
-                await send(submission, items, conn)
+                await send(conn, submission, items)
         return self.submitted(submission)
 
     async def enqueue(

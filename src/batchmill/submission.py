@@ -1,11 +1,20 @@
 """What a submit sends: payloads checked and written down, in calls of bounded size."""
 
+import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+)
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 
 from pydantic_core import to_json
 
@@ -17,6 +26,7 @@ from batchmill.store import foreign
 MOST_JOBS = 1_000_000
 CALL_JOBS = 2_000
 CALL_BYTES = 4_000_000
+HANDFUL = 100
 PRIORITIES = range(-32_768, 32_768)
 LONGEST = 86_400 * 3_660
 LAST_YEAR = 9_000
@@ -79,10 +89,10 @@ def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dic
     }
 
 
-async def send(
-    submission: "Submission", items: Iterable[Any] | AsyncIterable[Any], connection: Any
+async def send_on(
+    connection: Any, submission: "Submission", items: Iterable[Any] | AsyncIterable[Any]
 ) -> None:
-    """Makes all calls of a submission in the transaction that is open on the connection.
+    """Makes all calls of a submission in the transaction that a caller has open.
 
     If there are several, those made before a refusal are undone: the caller may well go on.
     """
@@ -92,18 +102,55 @@ async def send(
         async with undoing:
             submission.learn(await foreign.value_on(connection, "submit", first))
             async for call in calls:
-                submission.learn(await foreign.value_on(connection, "submit", call))
+                await foreign.value_on(connection, "submit", call)
+
+
+async def send(
+    connection: Any, submission: "Submission", items: Iterable[Any] | AsyncIterable[Any]
+) -> None:
+    """The same in a transaction of our own, where a call is written while another is made."""
+    async with aclosing(submission.calls(items, gives_way=True)) as calls, Overlap() as overlap:
+        submission.learn(await foreign.value_on(connection, "submit", await anext(calls)))
+        async for call in calls:
+            await overlap.begin(foreign.value_on, connection, "submit", call)
+
+
+class Overlap:
+    """Does one thing after another, each while the block goes on with what comes next."""
+
+    def __init__(self) -> None:
+        self._under_way: asyncio.Task[Any] | None = None
+
+    async def begin(self, function: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> None:
+        await self._end()
+        self._under_way = asyncio.create_task(function(*args))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            await self._end()
+        elif self._under_way is not None:
+            self._under_way.cancel()
+            await asyncio.gather(self._under_way, return_exceptions=True)
+
+    async def _end(self) -> None:
+        if self._under_way is not None:
+            await self._under_way
 
 
 class Submission:
-    """A batch under way: `add` items, `take` a call when it is full, `learn` from its answer."""
+    """A batch under way: `add` items, `take` a call when it is full, `learn` from the first's
+    answer."""
 
     def __init__(self, task: Task[..., Any], options: BatchOptions):
         self._task = task
         self._options = written_options(options)
         self._digest = hashlib.sha256(to_json([task.name, self._options]))
         self._earlier_digest: str | None = None
-        self._texts: list[str] = []
+        self._payloads: list[str] = []
+        self._options_at: dict[int, str] = {}
         self._size = 0
         self._count = 0
         self.is_split = False
@@ -111,7 +158,7 @@ class Submission:
 
     @property
     def is_full(self) -> bool:
-        return len(self._texts) >= CALL_JOBS or self._size >= CALL_BYTES
+        return len(self._payloads) >= CALL_JOBS or self._size >= CALL_BYTES
 
     @property
     def is_repeated(self) -> bool:
@@ -119,37 +166,47 @@ class Submission:
         return self._earlier_digest is not None
 
     def add(self, given: Any) -> None:
-        text = self._text(given if isinstance(given, Item) else Item(given))
+        item = given if isinstance(given, Item) else None
+        payload = self._dumped(given if item is None else item.payload)
+        options = self._item_options(item, payload) if item or self._task.key else ""
         self._count += 1
         if self._count > MOST_JOBS:
             raise InvalidInput(f"A batch holds at most {MOST_JOBS:,} jobs.")
         if "idempotency_key" in self._options:
-            self._digest.update(text.encode())
+            self._digest.update(_item_text(payload, options).encode())
         if not self.is_repeated:
-            self._texts.append(text)
-            self._size += len(text)
+            if options:
+                self._options_at[len(self._payloads)] = options
+            self._payloads.append(payload)
+            self._size += len(payload) + len(options)
 
     def take(self, *, more: bool) -> dict[str, Any]:
         if self._count == 0:
             raise InvalidInput("There is nothing to submit: a batch has at least one job.")
         self.is_split |= more
         options = self._options | _checks(self._task) | {"more": more}
+        if not self._options_at:
+            options["bare"] = True
         if self.batch_id:
             options["batch_id"] = self.batch_id
         if "idempotency_key" in options and not more:
             options["digest"] = self._digest.hexdigest()
-        items = f"[{','.join(self._texts)}]"
-        self._texts, self._size = [], 0
+        items = f"[{','.join(self._item_texts())}]"
+        self._payloads, self._options_at, self._size = [], {}, 0
         return {"task": self._task.name, "items": items, "options": to_json(options).decode()}
 
     async def calls(
-        self, items: Iterable[Any] | AsyncIterable[Any]
+        self, items: Iterable[Any] | AsyncIterable[Any], *, gives_way: bool = False
     ) -> AsyncGenerator[dict[str, Any]]:
-        """Every call there is to make; each has to be learned from before the next is asked for."""
-        async for item in _each(items):
-            self.add(item)
-            if self.is_full:
-                yield self.take(more=True)
+        """Every call there is to make; the first has to be learned from before the next is asked
+        for. If it gives way, others on the event loop get on while items are read."""
+        async for some in _read(items):
+            for item in some:
+                self.add(item)
+                if self.is_full:
+                    yield self.take(more=True)
+                if gives_way and self._count % HANDFUL == 0:
+                    await asyncio.sleep(0)
         if self.is_repeated:
             self._compare()
         else:
@@ -164,16 +221,26 @@ class Submission:
             key = self._options["idempotency_key"]
             raise IdempotencyConflict(f'The idempotency key "{key}" was used for another request.')
 
-    def _text(self, item: Item) -> str:
+    def _dumped(self, payload: Any) -> str:
         try:
-            payload = self._task.dump(item.payload)
+            return self._task.dump(payload)
         except InvalidPayload as error:
             raise InvalidPayload(f"item {self._count}: {error.path}", error.reason) from None
-        own = written_options({n: getattr(item, n) for n in ITEM_OPTIONS})
+
+    def _item_texts(self) -> Iterable[str]:
+        if not self._options_at:
+            return self._payloads
+        return (_item_text(p, self._options_at.get(n, "")) for n, p in enumerate(self._payloads))
+
+    def _item_options(self, item: Item | None, payload: str) -> str:
+        own = written_options({n: getattr(item, n, None) for n in ITEM_OPTIONS})
         if self._task.key:
             own["key"] = self._task.key_of(payload)
-        rest = f",{to_json(own).decode()[1:-1]}" if own else ""
-        return f'{{"payload":{payload}{rest}}}'
+        return to_json(own).decode()[1:-1]
+
+
+def _item_text(payload: str, options: str) -> str:
+    return f'{{"payload":{payload},{options}}}' if options else f'{{"payload":{payload}}}'
 
 
 def _checks(task: Task[..., Any]) -> dict[str, bool]:
@@ -181,13 +248,14 @@ def _checks(task: Task[..., Any]) -> dict[str, bool]:
     return {} if task.place is Place.ELSEWHERE else {"checked": True}
 
 
-async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
+async def _read(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Iterable[Any]]:
+    """What is there at once comes as it is: an async step for each item would cost more than the
+    rest of its way."""
     if isinstance(items, AsyncIterable):
         async for item in items:
-            yield item
+            yield (item,)
     else:
-        for item in items:
-            yield item
+        yield items
 
 
 ITEM_OPTIONS = ("priority", "delay", "run_at", "dedup_key", "cache_key")

@@ -12,7 +12,7 @@ from batchmill.domain.task import Task
 from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
 from batchmill.store.admin import Filter
-from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send
+from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send_on
 
 if TYPE_CHECKING:
     from batchmill.mill import Mill
@@ -45,7 +45,7 @@ class SyncMill:
             return self.run(self._mill.submit(task, items, **options))
         self.run(self._mill.register_tasks())
         submission = Submission(self._mill.find_task(task), options)
-        foreign.at_once(connection, send(submission, items, connection))
+        foreign.at_once(connection, send_on(connection, submission, items))
         return self._mill.submitted(submission)
 
     def enqueue(

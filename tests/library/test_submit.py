@@ -134,6 +134,42 @@ async def test_an_iterator_that_breaks_off_leaves_nothing(
     assert nothing_is_left(sql)
 
 
+async def test_a_late_refusal_of_the_database_leaves_nothing(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    @mill.task(payload_limit=100)
+    async def small(text: str) -> None: ...
+
+    await mill.register_tasks()
+    elsewhere = Mill(mill.settings.dsn)
+    async with elsewhere:
+        with pytest.raises(PayloadTooLarge, match="101 bytes; the limit is 100"):
+            fits = ["x"] * SEVERAL_CALLS
+            await elsewhere.submit("small", [*fits, "x" * 99, *fits])
+    assert nothing_is_left(sql)
+
+
+async def test_others_get_on_while_many_items_are_read(mill: Mill) -> None:
+    echo = echo_on(mill)
+    await mill.register_tasks()
+    read = turns = 0
+
+    def items() -> Iterator[int]:
+        nonlocal read
+        for n in range(SEVERAL_CALLS):
+            read = n
+            yield n
+
+    async def look() -> None:
+        nonlocal turns
+        while read < SEVERAL_CALLS - 1:
+            turns += 0 < read < SEVERAL_CALLS - 1
+            await asyncio.sleep(0)
+
+    await asyncio.gather(mill.submit(echo, items()), look())
+    assert turns >= SEVERAL_CALLS // submission.HANDFUL - 2
+
+
 async def test_what_postgres_cannot_hold_is_refused(mill: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(mill)
     nan, inf = float("nan"), float("inf")

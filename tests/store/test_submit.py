@@ -1,5 +1,6 @@
 """What is accepted, once; what is refused, with a sentence and without a trace."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -105,6 +106,41 @@ def test_a_large_batch_comes_in_several_calls_of_one_transaction(engine: Engine,
     assert [(c.position, c.payload) for c in claims] == [(n, str(n)) for n in range(5)]
     with refused("BM002", "The batch is not being submitted by this transaction."):
         engine.submit("work", [6], batch_id=answer["batch_id"])
+
+
+def test_bare_payloads_are_jobs_with_the_options_of_the_batch(engine: Engine, worker: int):
+    with engine.conn.transaction():
+        answer = engine.call("submit", "work", "[1, null]", '{"bare": true, "more": true}')
+        options = {"batch_id": answer["batch_id"], "priority": 3, "delay": 60}
+        engine.submit("work", [{"payload": {"n": 3}}], **options, more=True)
+        options = json.dumps(options | {"bare": True})
+        answer = engine.call("submit", "work", '["four"]', options)
+    assert (answer["total"], answer["duplicates"]) == (4, 0)
+    query = "select position, payload::text, priority, state, key from batchmill.jobs order by id"
+    assert engine.rows(query) == [
+        (0, "1", 0, "ready", ""),
+        (1, "null", 0, "ready", ""),
+        (2, '{"n":3}', 3, "scheduled", ""),
+        (3, '"four"', 3, "scheduled", ""),
+    ]
+    assert len(engine.claim(worker, "work")) == 2
+    engine.advance_clock(61)
+    assert len(engine.claim(worker, "work")) == 2
+
+
+def test_bare_payloads_are_checked_like_others(engine: Engine):
+    engine.task("work", payload_limit=100)
+    engine.task("keyed", keyed=True)
+    bare = '{"bare": true}'
+    with refused("BM003", "The payload has 101 bytes; the limit is 100."):
+        engine.call("submit", "work", json.dumps(["x" * 99]), bare)
+    with refused("BM002", 'The task "keyed" declares a key, so its jobs need one.'):
+        engine.call("submit", "keyed", "[1]", bare)
+    with refused("BM002", "The items of a batch are a JSON array."):
+        engine.call("submit", "work", "7", bare)
+    with refused("BM002", "There is nothing to submit: a batch has at least one job."):
+        engine.call("submit", "work", "[]", bare)
+    assert is_empty(engine)
 
 
 # Idempotency: the same request again is the same batch.

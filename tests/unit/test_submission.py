@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from batchmill.domain.signature import Signature
 from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidLimit, InvalidPayload
 from batchmill.registry import Registry
-from batchmill.submission import Item, Submission, enqueue_call, written_options
+from batchmill.submission import Item, Submission, enqueue_call, send, written_options
 
 
 def double(n: int) -> int:
@@ -32,7 +33,7 @@ def task(**options: Any) -> Task[..., Any]:
 def sent(
     items: Iterable[Any], /, *, to: Task[..., Any] | None = None, **options: Any
 ) -> list[tuple[list[Any], dict[str, Any]]]:
-    """The items and options of each call; the database answers as if all were new."""
+    """The items and options of each call; the database answers the first as if all were new."""
     under_way = Submission(to or task(), options)  # pyright: ignore[reportArgumentType]
     calls = made(under_way, items, {"batch_id": "b"})
     return [(json.loads(call["items"]), json.loads(call["options"])) for call in calls]
@@ -41,13 +42,14 @@ def sent(
 def made(
     under_way: Submission, items: Iterable[Any] | AsyncIterable[Any], answer: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """The calls that a submission makes if all get the same answer."""
+    """The calls that a submission makes if the first gets this answer."""
 
     async def collect() -> list[dict[str, Any]]:
         calls: list[dict[str, Any]] = []
         async for call in under_way.calls(items):
             calls.append(call)
-            under_way.learn(answer)
+            if len(calls) == 1:
+                under_way.learn(answer)
         return calls
 
     return asyncio.run(collect())
@@ -62,8 +64,8 @@ def digest(items: Iterable[Any], /, **options: Any) -> str:
 
 def test_a_small_batch_is_one_call():
     ((items, options),) = sent([1, 2], tenant="ann")
-    assert items == [{"payload": 1}, {"payload": 2}]
-    assert options == {"tenant": "ann", "checked": True, "more": False}
+    assert items == [1, 2]
+    assert options == {"tenant": "ann", "checked": True, "more": False, "bare": True}
 
 
 @given(st.integers(1, 40), st.integers(1, 10))
@@ -71,7 +73,7 @@ def test_a_large_batch_comes_in_several_calls_and_none_of_it_is_lost(count: int,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(submission, "CALL_JOBS", most)
         calls = sent(range(count))
-    assert [item["payload"] for items, _ in calls for item in items] == list(range(count))
+    assert [item for items, _ in calls for item in items] == list(range(count))
     assert all(len(items) <= most for items, _ in calls)
     assert [options["more"] for _, options in calls] == [True] * (len(calls) - 1) + [False]
     assert [options.get("batch_id") for _, options in calls] == [None] + ["b"] * (len(calls) - 1)
@@ -101,7 +103,47 @@ def test_items_may_come_one_by_one_from_an_async_generator():
             yield n
 
     (call,) = made(Submission(task(), {}), numbers(), {"batch_id": "b"})
-    assert json.loads(call["items"]) == [{"payload": 0}, {"payload": 1}, {"payload": 2}]
+    assert json.loads(call["items"]) == [0, 1, 2]
+
+
+def test_a_call_is_made_while_the_next_is_written(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(submission, "CALL_JOBS", 2)
+    monkeypatch.setattr(submission, "HANDFUL", 1)
+    log: list[str] = []
+
+    async def answer(_: Any, __: str, call: dict[str, Any]) -> dict[str, Any]:
+        log.append(f"made {call['items']}")
+        for _ in range(10):
+            await asyncio.sleep(0)
+        log.append(f"answered {call['items']}")
+        return {"batch_id": "b"}
+
+    monkeypatch.setattr(submission.foreign, "value_on", answer)
+    items = (log.append(f"read {n}") or n for n in range(6))
+    asyncio.run(send(None, Submission(task(), {}), items))
+    answered = log.index("answered [2,3]")
+    assert log.index("made [2,3]") < log.index("read 4") < log.index("read 5") < answered
+    assert answered < log.index("made [4,5]") < log.index("answered [4,5]")
+
+
+def test_a_bad_item_ends_the_call_under_way_before_the_transaction(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(submission, "CALL_JOBS", 1)
+    monkeypatch.setattr(submission, "HANDFUL", 1)
+    log: list[str] = []
+
+    async def answer(_: Any, __: str, call: dict[str, Any]) -> dict[str, Any]:
+        try:
+            await asyncio.sleep(0.05 if call["items"] == "[0]" else 60)
+        finally:
+            log.append(f"ended {call['items']}")
+        return {"batch_id": "b"}
+
+    monkeypatch.setattr(submission.foreign, "value_on", answer)
+    with pytest.raises(InvalidPayload, match="item 2"):
+        asyncio.run(send(None, Submission(task(), {}), [0, 1, "two"]))
+    assert log == ["ended [0]", "ended [1]"]
 
 
 def test_what_was_not_checked_here_is_left_to_the_database():
@@ -129,6 +171,30 @@ def test_an_item_carries_its_own_options():
     ]
 
 
+def test_a_call_is_bare_unless_one_of_its_items_has_options(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(submission, "CALL_JOBS", 2)
+    calls = sent([1, Item(2), 3, Item(4, priority=5), 5])
+    assert [items for items, _ in calls] == [
+        [1, 2],
+        [{"payload": 3}, {"payload": 4, "priority": 5}],
+        [5],
+    ]
+    assert ["bare" in options for _, options in calls] == [True, False, True]
+
+
+def test_items_are_read_no_further_ahead_than_they_are_sent():
+    """An iterable may hold more than fits into memory."""
+    read: list[int] = []
+    under_way = Submission(task(), {})
+
+    async def first_call() -> None:
+        async with aclosing(under_way.calls(read.append(n) or n for n in range(10_000))) as calls:
+            await anext(calls)
+
+    asyncio.run(first_call())
+    assert len(read) == submission.CALL_JOBS
+
+
 def test_an_item_of_a_keyed_task_carries_its_key():
     ((items, _),) = sent([7], to=task(key=lambda n: f"mod {n % 3}"))
     assert items == [{"payload": 7, "key": "mod 1"}]
@@ -152,9 +218,16 @@ def test_the_same_request_has_the_same_digest_however_it_is_cut_into_calls():
 
 @pytest.mark.parametrize(
     ("items", "options"),
-    [([1, 3], {}), ([2, 1], {}), ([1], {}), ([1, 2], {"priority": 1}), ([12], {})],
+    [
+        ([1, 3], {}),
+        ([2, 1], {}),
+        ([1], {}),
+        ([1, 2], {"priority": 1}),
+        ([12], {}),
+        ([1, Item(2, priority=1)], {}),
+    ],
 )
-def test_another_request_has_another_digest(items: list[int], options: dict[str, Any]):
+def test_another_request_has_another_digest(items: list[Any], options: dict[str, Any]):
     assert digest(items, **options) != digest([1, 2])
 
 
@@ -163,7 +236,7 @@ def test_a_repeated_request_is_sent_no_further_than_needed(monkeypatch: pytest.M
     monkeypatch.setattr(submission, "CALL_JOBS", 2)
     under_way = Submission(task(), {"idempotency_key": "k"})
     (first,) = made(under_way, range(9), {"batch_id": "b", "digest": earlier})
-    assert json.loads(first["items"]) == [{"payload": 0}, {"payload": 1}]
+    assert json.loads(first["items"]) == [0, 1]
     assert (under_way.batch_id, under_way.is_repeated) == ("b", True)
 
 

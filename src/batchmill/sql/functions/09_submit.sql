@@ -1,10 +1,12 @@
 -- Errors of class BM are batchmill's own; store/errors.py turns them into typed exceptions.
-create function known_task(task_name text) returns tasks
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+
+-- Names its table in full, which is cheaper than a search path for each job that is submitted.
+create function known_task(task_name text) returns batchmill.tasks
+language plpgsql as $$
 declare
-    known tasks;
+    known batchmill.tasks;
 begin
-    select * into known from tasks where name = task_name;
+    select * into known from batchmill.tasks where name = task_name;
     if known.name is null then
         raise exception 'No task "%" is registered: start a worker that has it, or check the name.', task_name
             using errcode = 'BM001';
@@ -38,13 +40,14 @@ begin
     perform payload::jsonb;
 end $$;
 
-create function check_jobs(known tasks, jobs json) returns void
+create function check_jobs(known tasks, items json, bare boolean) returns void
 language plpgsql as $$
 begin
-    if json_typeof(jobs) is distinct from 'array' then
+    if json_typeof(items) is distinct from 'array' then
         raise exception 'The items of a batch are a JSON array.' using errcode = 'BM002';
     end if;
-    perform check_job(known, job) from json_array_elements(jobs) as job;
+    perform check_job(known, case when bare then json_build_object('payload', item) else item end)
+    from json_array_elements(items) as item;
 exception when untranslatable_character then
     raise exception 'The payload holds a NUL character, which Postgres cannot store.' using errcode = 'BM002';
 end $$;
@@ -63,8 +66,15 @@ begin
     end if;
 end $$;
 
+-- These two are stable, as what they call is: so the planner can put them in place.
+create function due_at(options jsonb, moment timestamptz) returns timestamptz
+language sql stable as $$
+    select coalesce((options ->> 'run_at')::timestamptz,
+        moment + make_interval(secs => (options ->> 'delay')::float8), moment)
+$$;
+
 create function expiry_of(options jsonb, moment timestamptz) returns timestamptz
-language sql immutable as $$
+language sql stable as $$
     select moment + make_interval(secs => coalesce((options ->> 'expires_in')::float8, 30 * 86400))
 $$;
 
@@ -107,8 +117,7 @@ declare
     of_dedup text := enqueue.task || ':' || (options ->> 'dedup_key');
     of_cache text := enqueue.task || ':' || (options ->> 'cache_key');
     of_key text := coalesce(options ->> 'key', '');
-    due timestamptz := coalesce((options ->> 'run_at')::timestamptz,
-        moment + make_interval(secs => (options ->> 'delay')::float8), moment);
+    due timestamptz := due_at(options, moment);
     expiry timestamptz := expiry_of(options, greatest(due, moment));
     known tasks := known_task(enqueue.task);
     request requests;
@@ -119,7 +128,7 @@ begin
     if not options ? 'checked' then
         perform check_options(options);
         perform check_jobs(known, json_build_array(
-            json_build_object('payload', enqueue.payload, 'key', of_key)));
+            json_build_object('payload', enqueue.payload, 'key', of_key)), false);
     end if;
     if options ? 'idempotency_key' then
         request := take_request(of_tenant, options ->> 'idempotency_key',
@@ -152,34 +161,40 @@ begin
             duplicate := new_id is not null;
         end if;
     end loop;
-    update requests set job_id = new_id
-    where tenant = of_tenant and key = options ->> 'idempotency_key';
+    if options ? 'idempotency_key' then
+        update requests set job_id = new_id
+        where tenant = of_tenant and key = options ->> 'idempotency_key';
+    end if;
     perform notify_workers(array[enqueue.task]);
     return json_build_object('job_id', new_id, 'duplicate', duplicate, 'cached', hit is not null);
 end $$;
 
 -- Submits a batch. `items` are {"payload", "key", "priority", "run_at", "delay", "dedup_key",
--- "cache_key"}, all but the payload optional. Options: tenant, priority, run_at, delay (for items that
--- have none), expires_in, labels, limit, on_finish, idempotency_key, digest. A large batch comes in
--- several calls of one transaction: `more` in all but the last, `batch_id` in all but the first.
+-- "cache_key"}, all but the payload optional, or with the option `bare` the payloads themselves.
+-- Options: tenant, priority, run_at, delay (for items that have none), expires_in, labels, limit,
+-- on_finish, idempotency_key, digest. A large batch comes in several calls of one transaction: `more`
+-- in all but the last, `batch_id` in all but the first.
 create function submit(task text, items json, options jsonb default '{}') returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     moment timestamptz := clock();
     of_tenant text := coalesce(options ->> 'tenant', 'default');
-    expiry timestamptz := expiry_of(options, greatest(moment, (options ->> 'run_at')::timestamptz,
-        moment + make_interval(secs => (options ->> 'delay')::float8)));
+    due timestamptz := due_at(options, moment);
+    expiry timestamptz := expiry_of(options, greatest(due, moment));
     known tasks := known_task(submit.task);
+    of_priority integer := coalesce((options ->> 'priority')::integer, 0);
+    bare boolean := coalesce((options ->> 'bare')::boolean, false);
     more boolean := coalesce((options ->> 'more')::boolean, false);
     request requests;
     batch batches;
     hits bigint[] := '{}';
     added integer;
+    left_out integer := 0;
 begin
     if not options ? 'checked' then
         perform check_options(options);
-        perform check_jobs(known, items);
+        perform check_jobs(known, items, bare);
     end if;
     if options ? 'batch_id' then
         select * into batch from batches
@@ -209,13 +224,18 @@ begin
         returning * into batch;
         perform make_batch_limit(batch);
     end if;
-    if strpos(items::text, '"cache_key"') > 0 then
-        hits := add_cached(batch, items, moment);
+    if bare then
+        added := add_payloads(batch, items, of_priority, due, moment);
+    else
+        if strpos(items::text, '"cache_key"') > 0 then
+            hits := add_cached(batch, items, moment);
+        end if;
+        added := add_jobs(batch, items, of_priority, due, hits, moment);
+        left_out := json_array_length(items) - cardinality(hits) - added;
     end if;
-    added := add_jobs(batch, items, options, hits, moment);
     update batches
     set total = total + cardinality(hits) + added,
-        duplicates = duplicates + json_array_length(items) - cardinality(hits) - added,
+        duplicates = duplicates + left_out,
         completed = completed + cardinality(hits),
         opened_by = case when more then opened_by end
     where id = batch.id
@@ -225,8 +245,10 @@ begin
             raise exception 'There is nothing to submit: a batch has at least one job.'
                 using errcode = 'BM002';
         end if;
-        update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')
-        where tenant = of_tenant and key = options ->> 'idempotency_key';
+        if options ? 'idempotency_key' then
+            update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')
+            where tenant = of_tenant and key = options ->> 'idempotency_key';
+        end if;
         update events set data = json_build_object('task', batch.task, 'total', batch.total)
         where batch_id = batch.id and number = 1 and expires_on = batch.expires_on;
         if batch.completed = batch.total then
@@ -253,48 +275,59 @@ create constraint trigger batch_is_whole after insert on batches
 deferrable initially deferred for each row when (new.opened_by is not null)
 execute function refuse_open_batch();
 
--- Adds the items that have to run, all but those at the places in `hits`, each to its lane. Returns
--- how many there are.
-create function add_jobs(
-    batch batches, items json, options jsonb, hits bigint[], moment timestamptz
+-- Adds jobs that differ in nothing but their payloads. Returns how many there are.
+create function add_payloads(
+    batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
 ) returns integer
 language plpgsql as $$
 declare
-    one_lane bigint;
+    lane bigint := lane_for(batch.task, batch.tenant, batch.id, '');
     added integer;
 begin
-    if strpos(items::text, '"key"') = 0 then
-        one_lane := lane_for(batch.task, batch.tenant, batch.id, '');
-    else
-        perform lane_for(batch.task, batch.tenant, batch.id, key) from (
+    insert into jobs (batch_id, position, lane_id, task, tenant, state, priority, run_at, payload,
+        created_at, expires_on)
+    select batch.id, batch.total + batch.duplicates + p.at - 1, lane, batch.task, batch.tenant,
+        case when due > moment then 'scheduled' else 'ready' end::job_state, of_priority, due, p.payload,
+        moment, batch.expires_on
+    from json_array_elements(payloads) with ordinality as p (payload, at);
+    get diagnostics added = row_count;
+    update lanes set ready_at = least(ready_at, greatest(due, moment)) where id = lane;
+    return added;
+end $$;
+
+-- Adds the items that have to run, all but those at the places in `hits`, each to its lane. Returns
+-- how many there are.
+create function add_jobs(
+    batch batches, items json, of_priority integer, due timestamptz, hits bigint[], moment timestamptz
+) returns integer
+language plpgsql as $$
+declare
+    lanes_by_key jsonb := (
+        select jsonb_object_agg(key, lane_for(batch.task, batch.tenant, batch.id, key)) from (
             select distinct coalesce(key, '') as key from json_to_recordset(items) as i (key text)
-            order by 1) used;
-    end if;
+            order by 1) used);
+    added integer;
+begin
     with put as (
         insert into jobs (batch_id, position, lane_id, task, tenant, key, state, priority, run_at,
             dedup_key, cache_key, payload, created_at, expires_on)
         select batch.id, batch.total + batch.duplicates + i.at - 1,
-            coalesce(one_lane, lane_for(batch.task, batch.tenant, batch.id, coalesce(i.key, ''))),
-            batch.task, batch.tenant, coalesce(i.key, ''),
-            case when due.at > moment then 'scheduled' else 'ready' end::job_state,
-            coalesce(i.priority, (options ->> 'priority')::integer, 0), due.at,
+            (lanes_by_key ->> coalesce(i.key, ''))::bigint, batch.task, batch.tenant,
+            coalesce(i.key, ''), case when own.due > moment then 'scheduled' else 'ready' end::job_state,
+            coalesce(i.priority, of_priority), own.due,
             batch.task || ':' || i.dedup_key, batch.task || ':' || i.cache_key,
             coalesce(i.payload, 'null'), moment, batch.expires_on
         from rows from (json_to_recordset(items) as (payload json, key text, priority integer,
             run_at timestamptz, delay double precision, dedup_key text, cache_key text)
         ) with ordinality as i (payload, key, priority, run_at, delay, dedup_key, cache_key, at)
         cross join lateral (
-            select coalesce(i.run_at, moment + make_interval(secs => i.delay),
-                (options ->> 'run_at')::timestamptz,
-                moment + make_interval(secs => (options ->> 'delay')::float8), moment) as at) due
+            select coalesce(i.run_at, moment + make_interval(secs => i.delay), due) as due) own
         where i.at <> all (hits)
         on conflict (tenant, dedup_key) where dedup_key is not null do nothing
-        returning lane_id, state, run_at
+        returning lane_id, greatest(run_at, moment) as due
     ), told as (
-        update lanes l set ready_at = least(l.ready_at, p.due_at)
-        from (
-            select lane_id, min(case state when 'ready' then moment else run_at end) as due_at
-            from put group by lane_id) p
+        update lanes l set ready_at = least(l.ready_at, p.due)
+        from (select lane_id, min(put.due) as due from put group by lane_id) p
         where l.id = p.lane_id
     )
     select count(*) into added from put;
