@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from batchmill import Mill
 from batchmill.domain import outcome
+from batchmill.domain.exchange import Demand
 from batchmill.store.delivery import PostgresDelivery
 
 TASK = "handle"
 BLOCK = 50
+BATCH_JOBS = 5
 AT_ONCE = 8
 
 
@@ -31,25 +33,25 @@ class Blocks:
     async def round(self) -> Round:
         """Claims a block, or nearly one, and completes it."""
         began = time.perf_counter()
-        claims, _ = await self._delivery.claim(self._worker, {TASK: BLOCK}, BLOCK, 0)
+        answer = await self._delivery.exchange([], Demand(self._worker, {TASK: BLOCK}, BLOCK))
         claimed = time.perf_counter() - began
-        if not claims:
+        if not answer.claims:
             raise ValueError("There was nothing to claim.")
-        ended = [outcome.completed(claim, "null") for claim in claims]
+        ended = [outcome.completed(claim, "null") for claim in answer.claims]
         began = time.perf_counter()
-        await self._delivery.finish(ended)
+        await self._delivery.exchange(ended, None)
         return Round(claimed, time.perf_counter() - began)
 
     async def submit(self, jobs: int) -> None:
         await self.mill.submit(TASK, range(jobs))
 
     async def submit_batches(self, batches: int) -> None:
-        """Batches of one job each."""
+        """Batches of a few jobs each."""
         left = iter(range(batches))
 
         async def submit_some() -> None:
             for _ in left:
-                await self.submit(1)
+                await self.submit(BATCH_JOBS)
 
         await asyncio.gather(*(submit_some() for _ in range(AT_ONCE)))
 

@@ -43,7 +43,7 @@ class JobInfo:
         self.key = claim.key
         self.attempt = claim.attempt
         self.snoozes = claim.snoozes
-        self.labels = claim.labels or {}
+        self.labels = claim.labels
         self.cancelled = False
         self._claim = claim
         self._deadline = None if timeout is None else time.monotonic() + timeout

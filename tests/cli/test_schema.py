@@ -112,8 +112,9 @@ async def test_a_held_snapshot_is_named(
 async def test_jobs_without_a_worker(
     cli: Cli, shop_mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
-    await shop_mill.enqueue("send", {"number": 1})
+    await shop_mill.submit("send", [{"number": 1}])
     sql.execute("update batchmill.jobs set state = 'running', worker_id = 77")
+    sql.execute("update batchmill.lanes set running = 1")
     result = await cli("doctor")
     assert result.exit_code == 4
     assert "broken  running jobs: 1 belong to workers that are gone" in result.stdout
@@ -137,7 +138,7 @@ async def test_a_lost_worker_is_named(
 async def test_missing_partitions(cli: Cli, sql: psycopg.Connection[Any]) -> None:
     tables = sql.execute(
         "select inhrelid::regclass::text from pg_inherits"
-        " where inhparent = 'batchmill.events'::regclass and inhrelid::regclass::text !~ 'default'"
+        " where inhparent = 'batchmill.event_blocks'::regclass and inhrelid::regclass::text !~ 'default'"
     )
     for (table,) in tables.fetchall():
         sql.execute(f"drop table {table}".encode())

@@ -420,6 +420,7 @@ async def test_what_nobody_uses_any_more_is_cleared_away(
         ("task:work/tenant:*",),
     ]
     assert one(sql, "select count(*) from batchmill.workers") == (1,)
+    await look(dsn, "31d")
     await tidy(dsn, "31d")
     assert one(sql, "select count(*) from batchmill.workers") == (0,)
 

@@ -9,12 +9,13 @@ from psycopg import sql
 from pydantic_core import to_json
 
 from batchmill.domain import outcome
+from batchmill.domain.exchange import Demand
 from batchmill.domain.failure import Failure
 from batchmill.domain.job import Claim, JobState
 from batchmill.domain.limits import Limits, Rate
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
-from batchmill.store.delivery import claims, finish_call
+from batchmill.store.delivery import claim_call, claims, finish_call
 from batchmill.store.queries import queries
 
 LEASE = 30.0
@@ -81,18 +82,33 @@ class Engine:
     def claim(
         self, worker: int, *tasks: str, want: int = 100, spare: int = 0, **wants: int
     ) -> list[Claim]:
+        return self._claimed("claim", worker, dict.fromkeys(tasks, want) | wants, want, spare)[1]
+
+    def turn(
+        self,
+        worker: int,
+        *tasks: str,
+        ended: Iterable[Outcome],
+        want: int = 100,
+        spare: int = 0,
+        **wants: int,
+    ) -> tuple[list[int], list[Claim]]:
+        """The jobs whose outcome was refused, and those claimed in the same transaction."""
         wants = dict.fromkeys(tasks, want) | wants
-        answer = self.value(
-            "select batchmill.claim(%s, %s, %s, %s, %s, %s::xid8)",
-            *(worker, list(wants), list(wants.values()), want, spare, self.since),
-        )
-        self.since = answer["since"]
-        return claims(answer)
+        return self._claimed("turn", worker, wants, want, spare, **finish_call(list(ended)))
+
+    def _claimed(
+        self, query: str, worker: int, wants: Mapping[str, int], want: int, spare: int, **call: Any
+    ) -> tuple[list[int], list[Claim]]:
+        call |= claim_call(Demand(worker, wants, want, spare), self.since)
+        row = self.conn.execute(queries()[query].encode(), call).fetchone()
+        assert row is not None
+        self.since = row[0]["since"]
+        return sorted(row[0]["refused"]), claims(row[0])
 
     def finish(self, *outcomes: Outcome) -> list[int]:
         """The jobs whose outcome was refused."""
-        query = "select batchmill.finish(%(outcomes)s::json, %(lanes)s::bigint[])"
-        row = self.conn.execute(query, finish_call(outcomes)).fetchone()
+        row = self.conn.execute(queries()["finish"].encode(), finish_call(outcomes)).fetchone()
         assert row is not None
         return sorted(row[0])
 

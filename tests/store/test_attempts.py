@@ -163,6 +163,7 @@ def test_jobs_of_a_worker_are_rescued_however_it_left_them(end: str, engine: Eng
     (claim,) = engine.claim(worker, "work")
     engine.rows(end, worker)
     engine.advance_clock(LEASE + 1)
+    engine.tidy()
     assert engine.look_after(engine.worker("work")) == [claim.id]
 
 

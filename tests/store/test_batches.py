@@ -303,14 +303,14 @@ def test_an_expired_batch_goes_with_its_partition_and_others_stay(engine: Engine
     long = engine.batch("work", 2, expires_in=200 * 86_400)
     engine.drain(worker, "work")
     engine.expire()
-    for parent in ("finished", "events"):
+    for parent in ("finished", "event_blocks"):
         assert make_partition(engine, parent, 100)
     assert history(engine, short) == (2, 6)
     engine.advance_clock(102 * 86_400)
     assert engine.expire()["deleted"] == 1
     assert (history(engine, short), history(engine, long)) == ((0, 0), (2, 6))
     assert engine.rows("select id from batchmill.batches") == [(long,)]
-    assert engine.value("select to_regclass('batchmill.events_default')::text")
+    assert engine.value("select to_regclass('batchmill.event_blocks_default')::text")
 
 
 def test_a_batch_that_expires_before_it_is_finished_is_cancelled(engine: Engine, worker: int):

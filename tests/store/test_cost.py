@@ -9,18 +9,18 @@ from typing import Any
 import psycopg
 import pytest
 
+from batchmill.domain.exchange import Demand
+from batchmill.domain.job import Claim, Progress
 from batchmill.domain.limits import Limits
+from batchmill.domain.outcome import Outcome
+from batchmill.store.delivery import claim_call, finish_call, report_call
+from batchmill.store.queries import queries
 from tests.store.engine import Engine
 
-TABLES = ("jobs", "lanes", "batches", "events", "finished")
+TABLES = ("jobs", "lanes", "batches", "event_blocks", "finished")
+SAID = Progress("reading")
 EXPLAIN = "explain (analyze, buffers, timing off, format json) "
-CLAIM = EXPLAIN + "select batchmill.claim(%s, array[%s], array[10], 10, 0, pg_current_xact_id())"
-REPORT = EXPLAIN + "select batchmill.report_progress(%s::json)"
-FINISH = EXPLAIN + "select batchmill.finish(%s::json, %s)"
-LANES = "select array_agg(distinct lane_id) from batchmill.jobs where state = 'running'"
-STARTED = """select coalesce(json_agg(json_build_object('id', id, 'fence', fence, 'kind', 'completed',
-        'result', 1, 'progress', '{}'::json)), '[]')::text
-    from batchmill.jobs where state = 'running' and task = %s"""
+STARTED = "select id, fence, lane_id from batchmill.jobs where state = 'running' and task = %s"
 SCANS = """select relname, seq_scan from pg_stat_xact_user_tables
     where schemaname = 'batchmill' and relname = any (%s)"""
 MORE_JOBS = """
@@ -76,17 +76,24 @@ def worker(engine: Engine) -> int:
 
 def pages(engine: Engine, worker: int, task: str) -> int:
     """How many pages it takes to claim ten jobs, to report on all that run and to finish them."""
+    since = engine.value("select pg_current_xact_id()::text")
+    claim = claim_call(Demand(worker, {task: 10}, 10), since)
     with engine.conn.transaction(force_rollback=True):
-        claimed = pages_of(engine, CLAIM, worker, task)
-        started = engine.value(STARTED, task)
-        reported = pages_of(engine, REPORT, started)
-        return claimed + reported + pages_of(engine, FINISH, started, engine.value(LANES))
+        claimed = pages_of(engine, "claim", claim)
+        started = [Claim(*row) for row in engine.rows(STARTED, task)]
+        reported = pages_of(engine, "report_progress", report_call((c, SAID) for c in started))
+        ended = finish_call([Outcome(c, "completed", "1", progress=SAID) for c in started])
+        with engine.conn.transaction(force_rollback=True):
+            finished = pages_of(engine, "finish", ended)
+        return claimed + reported + finished + pages_of(engine, "turn", ended | claim)
 
 
-def pages_of(engine: Engine, query: str, *args: Any) -> int:
+def pages_of(engine: Engine, query: str, call: dict[str, Any]) -> int:
     """No table is scanned from end to end."""
     before = engine.rows(SCANS, list(TABLES))
-    plan = engine.value(query, *args)[0]["Plan"]
+    row = engine.conn.execute((EXPLAIN + queries()[query]).encode(), call).fetchone()
+    assert row is not None
+    plan = row[0][0]["Plan"]
     assert engine.rows(SCANS, list(TABLES)) == before
     return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
 

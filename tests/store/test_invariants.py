@@ -25,26 +25,29 @@ PLANTS = {
         select position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by
         from jobs where task = 'callback'""",
     "a batch tells once that it started, before any job does": """
-        update events set number = -number where batch_id = :going and number <= 2;
-        update events set number = 3 + number where batch_id = :going and number < 0""",
+        update event_blocks set last_number = -3 where batch_id = :going and type = 'job_started';
+        update event_blocks set last_number = 4 where batch_id = :going and type = 'batch_started';
+        update event_blocks set last_number = 3 where batch_id = :going and last_number = -3""",
     "the events of a batch are numbered from 1 to its last": """
-        update events set number = number + 1
-        where (batch_id, number) in (select id, last_event from batches where id = :going)""",
+        update event_blocks set last_number = last_number + 1
+        where (batch_id, last_number) in (select id, last_event from batches where id = :going)""",
     "a job has ended once, and once more after each manual retry": """
-        update events set type = 'job_snoozed', data = '{}'
+        update event_blocks set type = 'job_snoozed', data = '{null}'
         where batch_id = :going and type = 'job_completed'""",
     "every change of a job's state is allowed": """
-        update events set type = 'job_snoozed' where batch_id = :going and type = 'job_started'""",
+        update event_blocks set type = 'job_snoozed' where batch_id = :going and type = 'job_started'""",
     "progress is told only of running jobs": """
-        insert into events (batch_id, number, tenant, type, job_id, position, at, expires_on)
-        select batch_id, b.last_event + 1, b.tenant, 'job_progress', j.id, j.position, clock(),
-            b.expires_on
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select batch_id, b.last_event + 1, b.tenant, 'job_progress', array[j.id],
+            array[j.position], '{null}', clock(), b.expires_on
         from finished j join batches b on b.id = batch_id limit 1""",
     "a job's state is the one that its last event told": """
         update jobs set state = 'scheduled', fence = null, worker_id = null, started_at = null
         where state = 'running'""",
     "attempts are counted from 1, and only failed ones use one up": """
-        update events set data = '{"attempt": 2}' where batch_id = :going and type = 'job_started'""",
+        update event_blocks set data = array_fill('{"attempt": 2}'::json, array[cardinality(data)])
+        where batch_id = :going and type = 'job_started'""",
     "no job has more attempts than its task allows": """
         update jobs set attempt = 4 where state = 'running'""",
     "a running job has an attempt, a fence and a worker; a waiting one has neither of these two": """
@@ -65,7 +68,7 @@ PLANTS = {
         drop index jobs_dedup;
         update jobs set dedup_key = 'same' where lane_id is null or state = 'ready'""",
     "one tenant owns a batch, its jobs, events and lanes": """
-        update events set tenant = 'eve' where batch_id = :done and number = 2""",
+        update event_blocks set tenant = 'eve' where batch_id = :done and last_number = 2""",
     "a job waits in its own lane": """
         update jobs set key = 'other' where state = 'ready' and lane_id is not null""",
     "a lane counts its running jobs": """

@@ -59,6 +59,16 @@ def advance(engine: Engine, world: World) -> None:
     engine.finish(*(outcome.advanced(c, "third", "", "1") for c in world.claims))
 
 
+def turn(engine: Engine, world: World) -> None:
+    ended = (outcome.completed(c, "1") for c in reversed(world.claims))
+    engine.turn(world.worker, "alone", "first", "second", ended=ended)
+
+
+def turn_to_advance(engine: Engine, world: World) -> None:
+    ended = (outcome.advanced(c, "third", "", "1") for c in world.claims)
+    engine.turn(world.worker, "alone", "first", "second", ended=ended)
+
+
 def report(engine: Engine, world: World) -> None:
     engine.report(*world.claims, progress={"stage": "here"})
 
@@ -104,6 +114,8 @@ RIVALS = [
     finish,
     finish_backwards,
     advance,
+    turn,
+    turn_to_advance,
     report,
     cancel_batch,
     cancel_job,
@@ -118,7 +130,7 @@ RIVALS = [
 
 def build(engine: Engine) -> World:
     # Not truncated: that would make every session plan everything anew.
-    for table in ("batches", "jobs", "finished", "events", "lanes", "limits", "workers"):
+    for table in ("batches", "jobs", "finished", "event_blocks", "lanes", "limits", "workers"):
         engine.conn.execute(f"delete from batchmill.{table}".encode())
     engine.set_limit("system", 50)
     engine.task("alone", keyed=True, limits=Limits(per_batch=9, per_key=9))
@@ -194,13 +206,14 @@ def test_a_batch_ends_while_a_claim_looks_into_one_of_its_empty_lanes(
     engine.task("first", keyed=keyed, limits=Limits(per_batch=9))
     engine.task("second")
     worker = engine.worker("first", "second")
-    batch = engine.batch("first", [{"payload": 1, "key": "k"} if keyed else {"payload": 1}])
-    (running,) = engine.claim(worker, "first", want=1)
-    engine.finish(outcome.advanced(running, "second", "", "1"))
-    (running,) = engine.claim(worker, "second")
+    # A claim that gets all it asked for does not know that it was the last there was.
+    batch = engine.batch("first", 4 * [{"payload": 1, "key": "k"} if keyed else {"payload": 1}])
+    running = engine.claim(worker, "first", want=4)
+    engine.finish(*(outcome.advanced(c, "second", "", "1") for c in running))
+    running = engine.claim(worker, "second")
     with holder.conn.transaction():
         holder.rows("select from batchmill.batches for update")
-        end = Rival(lambda: ender.complete(running)).wait_until_blocked(ender)
+        end = Rival(lambda: ender.complete(*running)).wait_until_blocked(ender)
         looking = Rival(lambda: engine.claim(worker, "first")).wait_until_blocked(engine)
     assert (end.result(), looking.result()) == ([], [])
     assert engine.standing(batch)[0] == "completed"

@@ -6,7 +6,7 @@ After each step every invariant has to hold; at the end the backlog has to drain
 import os
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -42,7 +42,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "bought": {"limits": Limits(key_rate=Rate(2, 10)), "keyed": True},
     "callback": {},
 }
-TABLES = """tasks, batches, requests, lanes, limits, workers, jobs, finished, events, leases,
+TABLES = """tasks, batches, requests, lanes, limits, workers, jobs, finished, event_blocks, leases,
     schedules, statistics"""
 
 tasks = st.sampled_from(sorted(TASKS.keys() - {"callback"}))
@@ -223,13 +223,18 @@ class Mill(RuleBasedStateMachine):
     @rule(data=st.data(), chosen=blocks)
     def finish(self, data: st.DataObject, chosen: list[int]) -> None:
         """A block of outcomes, in which some may come twice, and some too late."""
-        claims = self.held + self.ended
-        block = [self.any_outcome(data, claims[n % len(claims)]) for n in chosen]
-        late = [o.claim.id for o in block if o.claim in self.ended]
-        refused = self.engine.finish(*block)
-        current = {o.claim.id for o in block if o.claim in self.held}
-        assert set(refused) == set(late) - current
+        block = self.any_block(data, chosen)
+        self.look_at_refused(block, self.engine.finish(*block))
         self.end(o.claim for o in block)
+        self.check()
+
+    @precondition(lambda self: self.held and self.workers)
+    @rule(data=st.data(), chosen=blocks, want=st.integers(1, 8), spare=st.integers(0, 4))
+    def turn(self, data: st.DataObject, chosen: list[int], want: int, spare: int) -> None:
+        """The same, and a claim in the same transaction."""
+        worker = data.draw(st.sampled_from(self.workers), "worker")
+        block = self.any_block(data, chosen)
+        self.start(worker, dict.fromkeys(TASKS, 5), want, spare, block)
         self.check()
 
     @precondition(lambda self: self.workers)
@@ -316,7 +321,7 @@ class Mill(RuleBasedStateMachine):
         """What has expired is cancelled if it is not finished, and goes if it is."""
         self.wait(late)
         self.engine.tidy()
-        for parent in ("finished", "events"):
+        for parent in ("finished", "event_blocks"):
             query = "select batchmill.make_partition(%s, batchmill.day_of(batchmill.clock()) + 1)"
             self.engine.value(query, parent)
         for batch in self.batches:
@@ -353,9 +358,23 @@ class Mill(RuleBasedStateMachine):
         # Each claim was looked at by itself: see `start`.
         assert violations(self.conn, lowered=True) == []
 
-    def start(self, worker: int, wanted: dict[str, int], want: int, spare: int) -> list[Claim]:
+    def start(
+        self,
+        worker: int,
+        wanted: dict[str, int],
+        want: int,
+        spare: int,
+        ended: Sequence[Outcome] = (),
+    ) -> list[Claim]:
         before = self.running()
-        claims = self.engine.claim(worker, want=want, spare=spare, **wanted)
+        if ended:
+            refused, claims = self.engine.turn(
+                worker, ended=ended, want=want, spare=spare, **wanted
+            )
+            self.look_at_refused(ended, refused)
+            self.end(o.claim for o in ended)
+        else:
+            claims = self.engine.claim(worker, want=want, spare=spare, **wanted)
         slots = dict(self.engine.rows(SLOTS))
         for name, running in self.running().items():
             # What was running when a limit was lowered may go on.
@@ -388,6 +407,15 @@ class Mill(RuleBasedStateMachine):
                 starts.append(started_at)
                 window = started_at - timedelta(seconds=period)
                 assert len(starts) - bisect_right(starts, window) <= rate, name
+
+    def any_block(self, data: st.DataObject, chosen: list[int]) -> list[Outcome]:
+        claims = self.held + self.ended
+        return [self.any_outcome(data, claims[n % len(claims)]) for n in chosen]
+
+    def look_at_refused(self, block: Sequence[Outcome], refused: list[int]) -> None:
+        late = {o.claim.id for o in block if o.claim in self.ended}
+        current = {o.claim.id for o in block if o.claim in self.held}
+        assert set(refused) == late - current
 
     def any_outcome(self, data: st.DataObject, claim: Claim) -> Outcome:
         kind = data.draw(st.sampled_from(OUTCOMES), "kind")

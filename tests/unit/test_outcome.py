@@ -16,7 +16,7 @@ RETRY = Retry(attempts=3, base=10, factor=2, jitter=0)
 
 
 def claim(attempt: int = 1) -> Claim:
-    return Claim(1, 2, 3, "task", attempt)
+    return Claim(1, 2, 3, attempt, task="task")
 
 
 def failure(*, transient: bool = True, retry_after: float | None = None) -> Failure:

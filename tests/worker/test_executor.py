@@ -57,7 +57,7 @@ class Stand:
 
     def start(self, *jobs: int, task: str = "work") -> None:
         for job in jobs:
-            self.executor.start(Claim(job, job, 1, task, 1, str(job)))
+            self.executor.start(Claim(job, job, 1, 1, str(job), task=task))
 
     async def let_go(self, *jobs: int) -> None:
         for job in jobs:

@@ -53,17 +53,23 @@ class Claim(NamedTuple):
     id: int
     fence: int
     lane: int
-    task: str = ""
     attempt: int = 0
     payload: str = ""
-    batch_id: str | None = None
     position: int = 0
-    tenant: str = ""
-    key: str = ""
     snoozes: int = 0
     checkpoints: dict[str, Any] | None = None
-    labels: dict[str, Any] | None = None
     created_at: float = 0.0
+    own_labels: dict[str, Any] | None = None
+    # What all jobs of the lane have in common.
+    task: str = ""
+    tenant: str = ""
+    key: str = ""
+    batch_id: str | None = None
+    batch_labels: dict[str, Any] | None = None
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        return self.own_labels or self.batch_labels or {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from batchmill.domain.exchange import Demand, Exchanged
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Outcome
 from batchmill.store.database import Database
@@ -20,31 +21,19 @@ class PostgresDelivery:
         self._line = Line(database, patience)
         self._since = "0"
 
-    async def claim(
-        self, worker: int, wants: Mapping[str, int], want: int, spare: int
-    ) -> tuple[list[Claim], float | None]:
-        answer = await self._line.value(
-            "claim",
-            worker=worker,
-            tasks=list(wants),
-            wants=list(wants.values()),
-            want=want,
-            spare=spare,
-            since=self._since,
-        )
+    async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
+        if demand is None:
+            return Exchanged(await self._line.value("finish", **finish_call(outcomes)))
+        call = claim_call(demand, self._since)
+        if outcomes:
+            answer = await self._line.value("turn", **finish_call(outcomes), **call)
+        else:
+            answer = await self._line.value("claim", **call)
         self._since = answer["since"]
-        return claims(answer), answer["wait"]
-
-    async def finish(self, outcomes: Collection[Outcome]) -> list[int]:
-        return await self._line.value("finish", **finish_call(outcomes))
+        return Exchanged(answer["refused"], claims(answer), answer["wait"])
 
     async def report(self, reports: Iterable[tuple[Claim, Progress]]) -> list[int]:
-        return await self._line.value(
-            "report_progress",
-            reports=to_json(
-                [{"id": c.id, "fence": c.fence, "progress": p} for c, p in reports]
-            ).decode(),
-        )
+        return await self._line.value("report_progress", **report_call(reports))
 
     async def held(self, worker: int) -> list[Claim]:
         found = await self._database.rows("jobs_of_worker", worker=worker)
@@ -54,27 +43,56 @@ class PostgresDelivery:
         await self._line.close()
 
 
+def claim_call(demand: Demand, since: str) -> dict[str, Any]:
+    """What the query `claim` takes."""
+    return {
+        "worker": demand.worker,
+        "tasks": list(demand.wants),
+        "wants": list(demand.wants.values()),
+        "want": demand.want,
+        "spare": demand.spare,
+        "since": since,
+    }
+
+
 def claims(answer: Mapping[str, Any]) -> list[Claim]:
-    """The jobs come by columns, which costs Postgres and us the least."""
-    return list(map(Claim._make, zip(*answer["jobs"], strict=True)))
+    """Jobs and lanes come by columns, which costs Postgres and us the least."""
+    if answer["claimed"] is None:
+        return []
+    lanes, jobs = answer["claimed"]["lanes"], answer["claimed"]["jobs"]
+    shared = {lane: rest for lane, *rest in zip(*lanes, strict=True)}
+    return [Claim(*job, *shared[job[2]]) for job in zip(*jobs, strict=True)]
 
 
 def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
     """What the query `finish` takes."""
     return {
-        "outcomes": f"[{','.join(map(_outcome_json, outcomes))}]",
+        "ids": [outcome.claim.id for outcome in outcomes],
+        "fences": [outcome.claim.fence for outcome in outcomes],
+        "kinds": [outcome.kind for outcome in outcomes],
+        "details": f"[{','.join(map(_detail, outcomes))}]",
+        "progress": _progress(outcomes),
         "lanes": list({outcome.claim.lane for outcome in outcomes}),
     }
 
 
-def _outcome_json(outcome: Outcome) -> str:
-    """Results and payloads are JSON already; they go in as they are."""
-    text = f'"id":{outcome.claim.id},"fence":{outcome.claim.fence},"kind":"{outcome.kind}"'
-    if outcome.result is not None:
-        text += f',"result":{outcome.result}'
-    if outcome.payload is not None:
-        text += f',"payload":{outcome.payload}'
-    for name in ("error", "delay", "task", "key", "progress"):
-        if (value := getattr(outcome, name)) is not None:
-            text += f',"{name}":{to_json(value).decode()}'
-    return f"{{{text}}}"
+def _detail(outcome: Outcome) -> str:
+    """Results and payloads are JSON already: they go in as they are."""
+    if outcome.kind == "completed":
+        return outcome.result or "null"
+    if outcome.kind == "advance":
+        target = to_json({"task": outcome.task, "key": outcome.key}).decode()
+        return f'{target[:-1]},"payload":{outcome.payload or "null"}}}'
+    return to_json({"error": outcome.error, "delay": outcome.delay}).decode()
+
+
+def _progress(outcomes: Collection[Outcome]) -> str | None:
+    if all(outcome.progress is None for outcome in outcomes):
+        return None
+    return to_json([outcome.progress for outcome in outcomes]).decode()
+
+
+def report_call(reports: Iterable[tuple[Claim, Progress]]) -> dict[str, Any]:
+    """What the query `report_progress` takes."""
+    said = [{"id": c.id, "fence": c.fence, "progress": progress} for c, progress in reports]
+    return {"reports": to_json(said).decode()}

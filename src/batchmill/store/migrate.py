@@ -42,18 +42,23 @@ def newest() -> int:
     return migrations()[-1].version
 
 
-def script(installed: int = 0, target: int | None = None) -> str:
-    """Everything that brings `installed` up to `target` (the newest by default), as one text."""
-    target = newest() if target is None else target
-    pending = [m for m in migrations() if installed < m.version <= target]
-    steps = [
-        f"-- {m.version:04} {m.name}\n{m.sql}\n"
-        f"insert into batchmill.schema_version (version) values ({m.version});\n"
-        for m in pending
-    ]
+def pending(installed: int) -> list[Migration]:
+    return [migration for migration in migrations() if migration.version > installed]
+
+
+def step(migration: Migration) -> str:
+    """One migration by itself; the functions fit only the newest version."""
+    return (
+        f"-- {migration.version:04} {migration.name}\n{migration.sql}\n"
+        f"insert into batchmill.schema_version (version) values ({migration.version});\n"
+    )
+
+
+def script(installed: int = 0) -> str:
+    """Everything that brings `installed` up to the newest version, as one text."""
     return "\n".join(
         [
-            *steps,
+            *(step(migration) for migration in pending(installed)),
             DROP_FUNCTIONS,
             "set local search_path = batchmill, pg_catalog;",
             functions(),
@@ -97,17 +102,17 @@ async def installed_version(conn: AsyncConnection[Any]) -> int:
     return await _one(conn, "select coalesce(max(version), 0) from batchmill.schema_version")
 
 
-async def upgrade(conn: AsyncConnection[Any], target: int | None = None) -> list[Migration]:
-    """Brings the schema up to the target in one transaction; returns what was applied."""
+async def upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
+    """Brings the schema up to date in one transaction; returns what was applied."""
     with translated():
         async with conn.transaction():
             await conn.execute("select pg_advisory_xact_lock(hashtext('batchmill.migrate'))")
             installed = await installed_version(conn)
             _refuse_newer(installed)
-            pending = [m for m in migrations() if installed < m.version <= (target or newest())]
-            if pending or await _one(conn, INSTALLED_FUNCTIONS) != functions_digest():
-                await conn.execute(script(installed, target).encode())
-    return pending
+            missing = pending(installed)
+            if missing or await _one(conn, INSTALLED_FUNCTIONS) != functions_digest():
+                await conn.execute(script(installed).encode())
+    return missing
 
 
 async def check(conn: AsyncConnection[Any]) -> None:

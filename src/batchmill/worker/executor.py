@@ -83,8 +83,10 @@ class Executor:
 
     def room(self, ahead: float = AHEAD) -> tuple[int, int]:
         """How many attempts could run now, and how many more may wait here: what the slots get
-        through in `ahead` seconds, if handlers are short."""
-        return self._free, max(0, self._may_wait(ahead) - len(self._waiting))
+        through in `ahead` seconds, if handlers are short. Half of it has to be used up first, since
+        jobs cost less by the block."""
+        spare = self._may_wait(ahead) - len(self._waiting)
+        return self._free, spare if self._free or spare > len(self._waiting) else 0
 
     def wants(self) -> dict[str, int]:
         """How many of each task there is room for in its pool."""

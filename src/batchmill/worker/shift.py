@@ -17,8 +17,7 @@ from batchmill.store.delivery import PostgresDelivery, finish_call
 from batchmill.store.errors import is_unavailable, translated
 from batchmill.store.lease import LeaseLine
 from batchmill.worker.attempt import Attempt, Stop
-from batchmill.worker.claimer import Claimer
-from batchmill.worker.completer import Completer
+from batchmill.worker.exchange import Exchange
 from batchmill.worker.executor import Executor
 from batchmill.worker.heartbeat import Heartbeat
 from batchmill.worker.reporter import Reporter
@@ -44,7 +43,6 @@ class Shift:
         self._database = mill.database
         self._lost = asyncio.Event()
         self._delivery = PostgresDelivery(mill.database, patience=options.lease / 2)
-        self._completer = Completer(self._delivery)
         self._reporter = Reporter(self._delivery, self._refused)
         self._runners = Runners(
             mill,
@@ -76,10 +74,9 @@ class Shift:
         )
         line = LeaseLine(self._database.dsn, self._worker, options.lease)
         self._heartbeat = Heartbeat(line, options.lease, self._cancelled, self._lose)
-        self._claimer = Claimer(
+        self._exchange = Exchange(
             self._delivery,
             self._executor,
-            self._completer,
             self._mill.listener,
             self._worker,
             self._release_unknown,
@@ -89,38 +86,37 @@ class Shift:
     async def work(self, stopping: asyncio.Event) -> None:
         """Until told to stop, and then until all is handed back; or until the lease is lost."""
         log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._mill.tasks))
-        parts = [self._completer.run(), self._reporter.run(), self._hear_cancels()]
+        parts = [self._reporter.run(), self._hear_cancels()]
         if self._options.upkeep:
             parts.append(Upkeep(self._mill, self._worker).run())
         async with running(*parts):
-            claiming = asyncio.create_task(self._claimer.run(), name="batchmill.claim")
+            exchanging = asyncio.create_task(self._exchange.run(), name="batchmill.exchange")
             try:
-                await first_of(stopping.wait(), self._lost.wait(), claiming)
-                if claiming.done() and not self._lost.is_set():
-                    claiming.result()
+                await first_of(stopping.wait(), self._lost.wait(), exchanging)
+                if exchanging.done() and not self._lost.is_set():
+                    exchanging.result()
                     self._lose()
                 if not self._lost.is_set():
-                    await self._drain(claiming)
+                    await self._drain()
                 await first_of(self._executor.emptied(), timeout=2 * self._options.patience)
             finally:
-                claiming.cancel()
+                exchanging.cancel()
                 with suppress(asyncio.CancelledError):
-                    await claiming
+                    await exchanging
                 await self._end()
 
-    async def _drain(self, claiming: asyncio.Task[None]) -> None:
+    async def _drain(self) -> None:
         """Every job ends, or goes back to wait, before the lease is given up."""
+        await first_of(self._exchange.stop_claiming(), self._lost.wait())
         await self._set_state("draining")
-        self._claimer.stop()
-        await first_of(claiming, self._lost.wait())
         self._executor.release_waiting()
         await first_of(self._executor.emptied(), self._lost.wait(), timeout=self._options.grace)
         self._executor.interrupt(Stop.RELEASED)
         await first_of(self._executor.emptied(), self._lost.wait())
-        await first_of(self._completer.flushed(), self._lost.wait())
+        await first_of(self._exchange.all_recorded(), self._lost.wait())
         if not self._lost.is_set():
             await self._release_last()
-            await first_of(self._completer.flushed(), self._lost.wait())
+            await first_of(self._exchange.all_recorded(), self._lost.wait())
 
     async def _end(self) -> None:
         await self._heartbeat.stop()
@@ -136,7 +132,7 @@ class Shift:
     def _lose(self) -> None:
         """Others may have our jobs by now: whatever runs here must stop, and can record nothing."""
         self._executor.interrupt(Stop.LOST)
-        self._completer.drop()
+        self._exchange.drop()
         self._lost.set()
 
     def _cancelled(self, job_ids: list[int]) -> None:
@@ -147,8 +143,9 @@ class Shift:
 
     def _ended(self, attempt: Attempt, ended: Outcome | None) -> None:
         said = self._reporter.take(attempt.claim)
-        if ended is not None and not self._lost.is_set():
-            self._completer.add(ended._replace(progress=said) if said else ended)
+        if self._lost.is_set():
+            ended = None
+        self._exchange.add(ended._replace(progress=said) if ended and said else ended)
 
     async def _hear_cancels(self) -> None:
         with self._mill.listener.bell(f"cancel:{self._worker}") as bell:
@@ -160,10 +157,10 @@ class Shift:
         """Gives back jobs that count as ours although the answer to their claim never came."""
         held = await self._delivery.held(self._worker)
         known = {attempt.claim.fence for attempt in self._executor.attempts}
-        known |= self._completer.fences
+        known |= self._exchange.fences
         for claim in held:
             if claim.fence not in known:
-                self._completer.add(outcome.released(claim))
+                self._exchange.add(outcome.released(claim))
 
     async def _release_last(self) -> None:
         try:

@@ -28,10 +28,11 @@ $$;
 
 -- Whether there is anything to count beside the lanes themselves.
 create function have_limits(lane_ids bigint[]) returns boolean
-language sql stable as $$
-    select exists (select from limits where counts)
-        or exists (select from lanes where id = any (lane_ids) and key <> '')
-$$;
+language plpgsql stable as $$
+begin
+    return exists (select from limits where counts)
+        or exists (select from lanes where id = any (lane_ids) and key <> '');
+end $$;
 
 -- Claims and completions hold this shared; whoever makes or drops a limit holds it alone, so that
 -- `running` starts from a count nobody changes meanwhile.
@@ -45,9 +46,9 @@ $$;
 
 create function running_under(limit_name text) returns integer
 language sql stable as $$
-    select count(*)::integer
-    from jobs j cross join lateral limit_names(j.task, j.tenant, j.batch_id, j.key) n
-    where j.state = 'running' and n.name = limit_name
+    select coalesce(sum(l.running), 0)::integer
+    from lanes l cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
+    where l.running > 0 and n.name = limit_name
 $$;
 
 -- How many more jobs may start now.

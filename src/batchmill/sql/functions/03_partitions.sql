@@ -13,7 +13,7 @@ begin
     if to_regclass('batchmill.' || child) is not null then
         return false;
     end if;
-    execute format('create table %I (like %I including defaults including constraints)',
+    execute format('create table %I (like %I including defaults including constraints including storage)',
         child, parent);
     execute format(
         'with moved as (delete from %I where expires_on = %L returning *)
@@ -35,7 +35,7 @@ declare
 begin
     return (
         select count(*) filter (where make_partition(parent, today + ahead))
-        from unnest(array['events', 'finished']) as parent cross join generate_series(0, 35) as ahead);
+        from unnest(array['event_blocks', 'finished']) as parent cross join generate_series(0, 35) as ahead);
 end $$;
 
 -- Drops every partition whose day has passed; what passed in the default partition goes by row.
@@ -50,7 +50,7 @@ begin
         join pg_class c on c.oid = i.inhrelid
         join pg_class p on p.oid = i.inhparent
         join pg_namespace n on n.oid = p.relnamespace
-        where n.nspname = 'batchmill' and p.relname in ('finished', 'events')
+        where n.nspname = 'batchmill' and p.relname in ('finished', 'event_blocks')
           and c.relname ~ '_\d{8}$' and to_date(right(c.relname, 8), 'YYYYMMDD') < today
         order by c.relname
     loop
@@ -58,6 +58,6 @@ begin
         dropped := dropped + 1;
     end loop;
     delete from finished_default where expires_on < today;
-    delete from events_default where expires_on < today;
+    delete from event_blocks_default where expires_on < today;
     return dropped;
 end $$;

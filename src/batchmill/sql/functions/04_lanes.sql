@@ -48,12 +48,12 @@ begin
 end $$;
 
 -- Locks lanes, the limits they count on and their batches, in the one order used everywhere:
--- lanes, limits, batches, each by id; jobs come after all of them.
-create function lock_around(lane_ids bigint[]) returns void
+-- lanes, limits, batches, each by id; jobs come after all of them. Returns the limits.
+create function lock_around(lane_ids bigint[]) returns bigint[]
 language plpgsql as $$
 begin
     perform lock_lanes(lane_ids);
-    perform lock_above(lane_ids);
+    return lock_above(lane_ids);
 end $$;
 
 create function lock_lanes(lane_ids bigint[]) returns void
@@ -63,24 +63,32 @@ begin
     cross join lateral (select from lanes where lanes.id = l.id for update) held;
 end $$;
 
-create function lock_above(lane_ids bigint[]) returns void
+create function lock_above(lane_ids bigint[]) returns bigint[]
 language plpgsql as $$
+declare
+    limit_ids bigint[] := '{}';
 begin
+    if lane_ids = '{}' then
+        return limit_ids;
+    end if;
     if have_limits(lane_ids) then
         perform make_limits_from_templates(lane_ids);
-        perform from (
-            select m.id from unnest(limits_over(lane_ids)) as n (name)
-            cross join lateral (select id from limits where limits.name = n.name offset 0) m
-            order by m.id) m
-        cross join lateral (select from limits where limits.id = m.id for update) held;
+        limit_ids := array(
+            select held.id from (
+                select m.id from unnest(limits_over(lane_ids)) as n (name)
+                cross join lateral (select id from limits where limits.name = n.name offset 0) m
+                order by m.id) m
+            cross join lateral (select id from limits where limits.id = m.id for update) held);
     end if;
     perform lock_batches(array(select batch_id from lanes where id = any (lane_ids)));
+    return limit_ids;
 end $$;
 
 create function lock_batches(batch_ids uuid[]) returns void
 language plpgsql as $$
 begin
-    perform from (select distinct id from unnest(batch_ids) as id order by id) b
+    perform from (
+        select distinct id from unnest(batch_ids) as id where id is not null order by id) b
     cross join lateral (select from batches where batches.id = b.id for update) held;
 end $$;
 

@@ -13,7 +13,7 @@ with waiting as materialized (
     select task, run_at from batchmill.jobs
     where lane_id is null order by submitted_by limit %(cap)s
 ), running as materialized (
-    select task, count(*) as n from batchmill.jobs where state = 'running' group by task
+    select task, sum(running) as n from batchmill.lanes where running > 0 group by task
 ), recent as materialized (
     select task, sum(jobs) as n, sum(wait_seconds) as wait_seconds, sum(run_seconds) as run_seconds
     from batchmill.statistics
@@ -39,10 +39,10 @@ cross join lateral (
         select from waiting w
         cross join lateral (
             (select from batchmill.jobs j
-             where j.lane_id = w.id and j.state = 'ready' limit %(cap)s)
+             where j.lane_id = w.id and not j.is_scheduled and j.state = 'ready' limit %(cap)s)
             union all
             (select from batchmill.jobs j
-             where j.lane_id = w.id and j.state = 'scheduled' and j.run_at <= batchmill.clock()
+             where j.lane_id = w.id and j.is_scheduled and j.run_at <= batchmill.clock()
              limit %(cap)s)
         ) j where w.task = t.name limit %(cap)s) counted
 ) ready
@@ -51,7 +51,7 @@ cross join lateral (
         select from waiting w
         cross join lateral (
             select from batchmill.jobs j
-            where j.lane_id = w.id and j.state = 'scheduled' and j.run_at > batchmill.clock()
+            where j.lane_id = w.id and j.is_scheduled and j.run_at > batchmill.clock()
             limit %(cap)s
         ) j where w.task = t.name limit %(cap)s) counted
 ) later
@@ -59,10 +59,10 @@ cross join lateral (
     select min(head.run_at) as at from waiting w
     cross join lateral (
         (select j.run_at from batchmill.jobs j
-         where j.lane_id = w.id and j.state = 'ready' order by -j.priority, j.id + 0 limit 1)
+         where j.lane_id = w.id and not j.is_scheduled and j.state = 'ready' order by -j.priority, j.id + 0 limit 1)
         union all
         (select j.run_at from batchmill.jobs j
-         where j.lane_id = w.id and j.state = 'scheduled' and j.run_at <= batchmill.clock()
+         where j.lane_id = w.id and j.is_scheduled and j.run_at <= batchmill.clock()
          order by j.run_at limit 1)
     ) head where w.task = t.name
 ) oldest
@@ -86,10 +86,10 @@ left join batchmill.limits m on m.id = l.blocked_by
 cross join lateral (
     select count(*) as n from (
         (select from batchmill.jobs j
-         where j.lane_id = l.id and j.state = 'ready' limit %(cap)s)
+         where j.lane_id = l.id and not j.is_scheduled and j.state = 'ready' limit %(cap)s)
         union all
         (select from batchmill.jobs j
-         where j.lane_id = l.id and j.state = 'scheduled' and j.run_at <= batchmill.clock()
+         where j.lane_id = l.id and j.is_scheduled and j.run_at <= batchmill.clock()
          limit %(cap)s)
         limit %(cap)s) counted
 ) waiting
@@ -108,7 +108,7 @@ select w.id, w.name, w.version, w.tasks, w.concurrency,
     case when w.state in ('live', 'draining') and w.lease_until < batchmill.clock()
         then 'lost' else w.state end as state,
     w.started_at, extract(epoch from w.lease_until - batchmill.clock())::float8 as lease_seconds,
-    (select count(*) from batchmill.jobs j where j.worker_id = w.id and j.state = 'running') as running
+    (select count(*) from batchmill.running_jobs() j where j.worker_id = w.id) as running
 from batchmill.workers w
 where w.state in ('live', 'draining')
    or w.state = 'lost' and w.lease_until > batchmill.clock() - make_interval(secs => %(seconds)s)
@@ -213,9 +213,8 @@ from pg_replication_slots where (xmin is not null or catalog_xmin is not null) a
 
 -- name: abandoned_jobs
 select j.worker_id, max(w.name) as worker, count(*) as jobs, (array_agg(j.id))[1:5] as some
-from batchmill.jobs j left join batchmill.workers w on w.id = j.worker_id
-where j.state = 'running'
-  and (w.id is null or w.state in ('lost', 'stopped') or w.lease_until < batchmill.clock())
+from batchmill.running_jobs() j left join batchmill.workers w on w.id = j.worker_id
+where w.id is null or w.state in ('lost', 'stopped') or w.lease_until < batchmill.clock()
 group by j.worker_id order by count(*) desc
 
 -- name: upkeep_leader
@@ -224,7 +223,7 @@ from batchmill.leases l left join batchmill.workers w on w.id = l.worker_id
 where l.name = 'upkeep'
 
 -- name: missing_partitions
-select count(*) as missing from unnest(array['finished', 'events']) as parent
+select count(*) as missing from unnest(array['finished', 'event_blocks']) as parent
 cross join generate_series(0, %(days)s) as ahead
 where to_regclass(format('batchmill.%%s_%%s', parent,
     to_char(batchmill.day_of(batchmill.clock()) + ahead, 'YYYYMMDD'))) is null

@@ -17,8 +17,22 @@ update batchmill.batches set watched_until = batchmill.clock() + interval '60 s'
 where id = %(batch)s and (watched_until is null or watched_until < batchmill.clock() + interval '30 s')
 
 -- name: events_after
-select e.batch_id, e.number, e.type, e.job_id, e.position, e.data, e.at
+select b.id as batch_id, told.number, block.type, told.job_id, told.position,
+    case cardinality(block.data) when 1 then block.data[1] else told.data end as data, block.at
 from batchmill.batches b
-join batchmill.events e on e.batch_id = b.id and e.expires_on = b.expires_on
-where b.id = %(batch)s and e.number > %(after)s and e.number <= %(after)s + %(count)s
-order by e.number limit %(count)s
+cross join lateral (
+    (select * from batchmill.event_blocks
+     where batch_id = b.id and expires_on = b.expires_on
+       and last_number > %(after)s and last_number <= %(after)s + %(count)s)
+    union all
+    (select * from batchmill.event_blocks
+     where batch_id = b.id and expires_on = b.expires_on and last_number > %(after)s + %(count)s
+     order by last_number limit 1)
+) block
+cross join lateral (
+    select block.last_number - cardinality(block.job_ids) + place::integer as number, e.*
+    from unnest(block.job_ids, block.positions, block.data) with ordinality
+        as e (job_id, position, data, place)
+) told
+where b.id = %(batch)s and told.number > %(after)s and told.number <= %(after)s + %(count)s
+order by told.number

@@ -21,7 +21,13 @@ from batchmill.known_task(%(task)s) t
 select batchmill.claim(%(worker)s, %(tasks)s, %(wants)s, %(want)s, %(spare)s, cast(%(since)s as xid8))
 
 -- name: finish
-select batchmill.finish(cast(%(outcomes)s as json), %(lanes)s::bigint[])
+select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
+    cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[])
+
+-- name: turn
+select batchmill.turn(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
+    cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[],
+    %(worker)s, %(tasks)s, %(wants)s, %(want)s, %(spare)s, cast(%(since)s as xid8))
 
 -- name: report_progress
 select batchmill.report_progress(cast(%(reports)s as json))

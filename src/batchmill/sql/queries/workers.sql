@@ -12,4 +12,4 @@ update batchmill.workers set state = %(state)s, idle = false
 where id = %(worker)s and state in ('live', 'draining')
 
 -- name: jobs_of_worker
-select id, fence, lane_id as lane from batchmill.jobs where worker_id = %(worker)s and state = 'running'
+select id, fence, lane_id as lane from batchmill.running_jobs() where worker_id = %(worker)s

@@ -19,22 +19,38 @@ begin
     if not lead(worker, seconds) then
         return null;
     end if;
-    update workers set state = 'lost', idle = false
-    where state in ('live', 'draining') and lease_until < clock();
     return json_build_object(
         'now', clock(),
-        'lapsed', (
-            select coalesce(json_agg(lapsed), '[]') from (
-                select json_build_object('id', j.id, 'fence', j.fence, 'lane', j.lane_id,
-                    'task', j.task, 'attempt', j.attempt) as claim, t.retry
-                from jobs j left join workers w on w.id = j.worker_id
-                left join tasks t on t.name = j.task
-                where j.state = 'running' and (w.id is null or w.state in ('lost', 'stopped'))
-                limit 500) lapsed),
+        'lapsed', lapsed_jobs(),
         'due', (
             select coalesce(json_agg(due), '[]') from (
                 select name, cron, timezone, missed, next_at from schedules
                 where not paused and next_at <= clock() order by next_at limit 100) due));
+end $$;
+
+-- Running jobs of workers that are lost or have stopped. One that has left none is settled: it starts
+-- nothing any more.
+create function lapsed_jobs() returns json
+language plpgsql as $$
+declare
+    gone bigint[];
+    lapsed json;
+begin
+    update workers set state = 'lost', idle = false
+    where state in ('live', 'draining') and lease_until < clock();
+    gone := array(select id from workers where not is_settled and state in ('lost', 'stopped'));
+    if gone = '{}' then
+        return '[]';
+    end if;
+    select json_agg(job) into lapsed from (
+        select json_build_object('id', j.id, 'fence', j.fence, 'lane', j.lane_id,
+            'task', j.task, 'attempt', j.attempt) as claim, t.retry
+        from running_jobs() j left join tasks t on t.name = j.task
+        where j.worker_id = any (gone) limit 500) job;
+    if lapsed is null then
+        update workers set is_settled = true where id = any (gone);
+    end if;
+    return coalesce(lapsed, '[]');
 end $$;
 
 -- Fires a schedule for the given times and moves it on, unless someone has meanwhile.
@@ -81,8 +97,12 @@ create function tidy() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     delete from workers w
-    where state in ('stopped', 'lost') and lease_until < clock() - interval '30 days'
-      and not exists (select from jobs j where j.worker_id = w.id and j.state = 'running');
+    where is_settled and lease_until < clock() - interval '30 days';
+    -- Whose row someone else has deleted counts as lost.
+    insert into workers (id, name, version, tasks, concurrency, state, started_at, lease_until)
+    overriding system value
+    select distinct worker_id, 'unknown', '', '{}'::text[], 1, 'lost', clock(), clock()
+    from running_jobs() j where not exists (select from workers w where w.id = j.worker_id);
     delete from lanes l where id in (
         select id from lanes c
         where running = 0 and case when batch_id is null then ready_at is null else not exists (

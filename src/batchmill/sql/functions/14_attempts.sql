@@ -8,8 +8,6 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 declare
     moment timestamptz := clock();
     current bigint[];
-    before integer[];
-    expiry date[];
     watched uuid[];
 begin
     perform lock_batches(array(
@@ -20,27 +18,24 @@ begin
         update jobs j set progress = r.progress
         from json_to_recordset(reports) as r (id bigint, fence bigint, progress json)
         where j.id = any (array[r.id]) and j.fence = r.fence
-        returning j.id
-    )
-    select array_agg(id) into current from written;
-    with counted as (
-        update batches b set last_event = b.last_event + r.n
+        returning j.id, j.batch_id, j.position, j.progress
+    ), counted as (
+        update batches b set last_event = b.last_event + w.n
         from (
-            select batch_id, count(*) as n
-            from (select batch_id from jobs where id = any (current) offset 0) j
-            where batch_id is not null group by batch_id) r
-        where b.id = any (array[r.batch_id])
-        returning b.*, b.last_event - r.n as before
+            select batch_id, count(*)::integer as n, array_agg(id) as job_ids,
+                array_agg(position) as positions, array_agg(progress) as data
+            from written where batch_id is not null group by batch_id) w
+        where b.id = any (array[w.batch_id])
+        returning b.*, w.job_ids, w.positions, w.data
+    ), told as (
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select id, last_event, tenant, 'job_progress', job_ids, positions, data, moment, expires_on
+        from counted
     )
-    select array_agg(c.before order by id), array_agg(expires_on order by id),
-        array_agg(id) filter (where watched_until > moment)
-    into before, expiry, watched from counted c;
-    insert into events (batch_id, number, tenant, type, job_id, position, data, at, expires_on)
-    select batch_id, before[place] + row_number() over (partition by place order by id), tenant,
-        'job_progress', id, position, progress, moment, expiry[place]
-    from (
-        select *, dense_rank() over (order by batch_id) as place
-        from jobs where id = any (current) and batch_id is not null) j;
+    select (select array_agg(id) from written),
+        (select array_agg(id) from counted where watched_until > moment)
+    into current, watched;
     perform notify_watchers(watched);
     return array(
         select r.id from json_to_recordset(reports) as r (id bigint)

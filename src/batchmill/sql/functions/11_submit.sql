@@ -249,8 +249,10 @@ begin
             update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')
             where tenant = of_tenant and key = options ->> 'idempotency_key';
         end if;
-        update events set data = json_build_object('task', batch.task, 'total', batch.total)
-        where batch_id = batch.id and number = 1 and expires_on = batch.expires_on;
+        if batch.completed > 0 then
+            update event_blocks set data = array[json_build_object('task', batch.task, 'total', batch.total)]
+            where batch_id = batch.id and last_number = 1 and expires_on = batch.expires_on;
+        end if;
         if batch.completed = batch.total then
             perform finish_batches(array[batch.id], moment);
         end if;
@@ -355,16 +357,20 @@ begin
         where i.cache_key is not null and known.result is not null
         returning id, position, task
     ), told as (
-        insert into events (batch_id, number, tenant, type, job_id, position, data, at, expires_on)
-        select batch.id, before + row_number() over (order by position), batch.tenant, 'job_completed',
-            id, position, json_build_object('task', task, 'cached', true), moment, batch.expires_on
-        from hit
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select batch.id, before + count(*), batch.tenant, 'job_completed', array_agg(id),
+            array_agg(position), array[json_build_object('task', batch.task, 'cached', true)], moment,
+            batch.expires_on
+        from hit having count(*) > 0
     )
     select coalesce(array_agg(position - batch.total - batch.duplicates + 1), '{}') into hits from hit;
     if hits <> '{}' then
         if batch.last_event = 0 then
-            insert into events (batch_id, number, tenant, type, data, at, expires_on)
-            values (batch.id, 1, batch.tenant, 'batch_started', null, moment, batch.expires_on);
+            insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+                expires_on)
+            values (batch.id, 1, batch.tenant, 'batch_started', '{null}', '{null}', '{null}', moment,
+                batch.expires_on);
         end if;
         update batches
         set last_event = before + cardinality(hits), state = 'processing', started_at = coalesce(started_at, moment)

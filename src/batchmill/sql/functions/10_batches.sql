@@ -15,19 +15,17 @@ $$;
 create function finish_batches(batch_ids uuid[], moment timestamptz) returns void
 language plpgsql as $$
 begin
-    if batch_ids is null then
-        return;
-    end if;
     with done as (
         update batches b
         set state = final_state(b), finished_at = moment, last_event = b.last_event + 1
         where b.id = any (batch_ids)
         returning b.*
     ), told as (
-        insert into events (batch_id, number, tenant, type, data, at, expires_on)
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
         select id, last_event, tenant,
             case state when 'cancelled' then 'batch_cancelled' else 'batch_completed' end,
-            batch_summary(d), moment, expires_on
+            '{null}', '{null}', array[batch_summary(d)], moment, expires_on
         from done d
     )
     insert into jobs (position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by)

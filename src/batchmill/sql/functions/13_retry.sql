@@ -30,14 +30,16 @@ begin
         return 0;
     end if;
     with told as (
-        insert into events (batch_id, number, tenant, type, job_id, position, data, at, expires_on)
-        select of_batch, batch.last_event + 1 + row_number() over (order by position), tenant,
-            'job_retrying', id, position, json_build_object('task', task, 'manual', true), moment,
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select of_batch, batch.last_event + 1 + count(*), batch.tenant, 'job_retrying',
+            array_agg(id order by position), array_agg(position order by position),
+            array_agg(json_build_object('task', task, 'manual', true) order by position), moment,
             batch.expires_on
         from jobs where id = any (retried)
         union all
-        select of_batch, batch.last_event + 1, batch.tenant, 'batch_retried', null, null,
-            json_build_object('jobs', cardinality(retried)), moment, batch.expires_on
+        select of_batch, batch.last_event + 1, batch.tenant, 'batch_retried', '{null}', '{null}',
+            array[json_build_object('jobs', cardinality(retried))], moment, batch.expires_on
     )
     update batches
     set failed = failed - cardinality(retried), state = 'processing', finished_at = null,
@@ -116,7 +118,7 @@ begin
         raise exception 'Batch % is not finished: cancel it first.', of_batch using errcode = 'BM006';
     end if;
     delete from finished where batch_id = of_batch and expires_on = batch.expires_on;
-    delete from events where batch_id = of_batch and expires_on = batch.expires_on;
+    delete from event_blocks where batch_id = of_batch and expires_on = batch.expires_on;
     delete from requests where batch_id = of_batch;
     delete from batches where id = of_batch;
 end $$;

@@ -39,5 +39,17 @@ begin
         return null;
     end if;
     return array(
-        select id from jobs where worker_id = worker and state = 'running' and cancelled_at is not null);
+        select id from jobs where cancelled_at is not null and worker_id = worker and state = 'running');
 end $$;
+
+-- All running jobs, by their lanes: they stand before those that wait, and their number is known, so
+-- none of those is looked at.
+create function running_jobs() returns setof jobs
+language sql stable
+set search_path = batchmill, pg_catalog, pg_temp set enable_seqscan = off as $$
+    select j.* from lanes l
+    cross join lateral (
+        select * from jobs where lane_id = l.id and not is_scheduled and state = 'running'
+        order by -priority, id + 0 limit l.running) j
+    where l.running > 0
+$$;

@@ -55,9 +55,8 @@ end $$;
 create function cancel_jobs(job_ids bigint[], moment timestamptz) returns integer
 language plpgsql as $$
 declare
-    waiting ending[];
+    waiting bigint[];
     interrupted integer;
-    done uuid[];
 begin
     with told as (
         update jobs set cancelled_at = moment
@@ -69,15 +68,9 @@ begin
     )
     select count(*) into interrupted from told cross join rung;
 
-    select array_agg(row (j.id, 'cancelled', null, null, null, null, null, null, null,
-        j.lane_id, j.batch_id, j.position, j.tenant, j.attempt, j.task, j.key)::ending)
-    into waiting
-    from (select * from jobs where id = any (job_ids) and state <> 'running'
-          order by id for update) j;
-    if waiting is not null then
-        done := tell_ends(waiting, false, moment);
-        perform move_to_finished(waiting, moment);
-        perform finish_batches(done, moment);
-    end if;
-    return interrupted + coalesce(cardinality(waiting), 0);
+    waiting := array(
+        select id from jobs where id = any (job_ids) and state <> 'running' order by id for update);
+    return interrupted + cardinality(end_jobs((
+        waiting, null, array_fill('cancelled'::text, array[cardinality(waiting)]), null, null, null
+    ), false, '{}', moment));
 end $$;

@@ -1,0 +1,360 @@
+-- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from
+-- lanes that no limit counts. Returns the jobs and their lanes by columns, the seconds until there may
+-- be more, and the place from which the next claim needs to look for submitted jobs.
+create function claim(
+    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8
+) returns json
+language plpgsql
+set search_path = batchmill, pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+declare
+    submitted bigint[];
+    open bigint[];
+begin
+    perform hold_limits_shared();
+    submitted := submitted_jobs(since);
+    if submitted <> '{}' then
+        perform lock_lanes(lanes_of_submitted(submitted));
+        perform put_into_lanes(submitted);
+    end if;
+    open := open_lanes(claim.tasks, wants, want + spare);
+    return claim_from(open, lock_above(open), worker, claim.tasks, wants, want, spare, since);
+end $$;
+
+-- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long
+-- transaction never holds a lane; their lanes learn of them by the next claim.
+create function submitted_jobs(since xid8) returns bigint[]
+language plpgsql as $$
+begin
+    return array(
+        select id from jobs where lane_id is null and submitted_by >= since
+        order by submitted_by limit 1000 for update skip locked);
+end $$;
+
+create function lanes_of_submitted(job_ids bigint[]) returns bigint[]
+language plpgsql as $$
+begin
+    return array(
+        select lane_for(task, tenant, null, key)
+        from (select distinct task, tenant, key from jobs where id = any (job_ids)) waiting
+        order by task, tenant, key);
+end $$;
+
+create function put_into_lanes(job_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    update jobs set lane_id = lane_for(task, tenant, null, key), submitted_by = null
+    where id = any (job_ids);
+    perform wait_in_lanes(job_ids, clock());
+end $$;
+
+-- Locks and returns lanes with work and room, those that have waited longest first.
+create function open_lanes(of_tasks text[], wants integer[], room integer) returns bigint[]
+language plpgsql as $$
+declare
+    moment timestamptz := clock();
+begin
+    perform unpark_lanes(of_tasks, moment);
+    return array(
+        select l.id from unnest(of_tasks, wants) as w (task, want)
+        cross join lateral (
+            select id from lanes
+            where lanes.task = w.task and is_open and ready_at <= moment
+            order by ready_at limit least(w.want, room, 200)
+            for update skip locked) l);
+end $$;
+
+-- Lets lanes come forward whose limit has room again. Too many only means that some park once more.
+create function unpark_lanes(of_tasks text[], moment timestamptz) returns void
+language plpgsql as $$
+begin
+    if exists (select from limits where parked) then
+        update lanes set blocked_by = null where id = any (array(
+            select l.id from limits m cross join unnest(of_tasks) as t (task)
+            cross join lateral (
+                select id from lanes where blocked_by = m.id and lanes.task = t.task
+                order by ready_at limit least(free_slots(m, moment), 500)
+                for update skip locked) l
+            where m.parked and free_slots(m, moment) > 0));
+    end if;
+end $$;
+
+-- Claims from lanes that are held together with all above them.
+create function claim_from(
+    lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
+    spare integer, since xid8, refused bigint[] default '{}'
+) returns json
+language plpgsql as $$
+declare
+    -- Only now is it sure what comes before this: whoever had a slot has given it back.
+    moment timestamptz := clock();
+    claimed json;
+    taken integer := 0;
+    next_at timestamptz := moment;
+begin
+    if lane_ids <> '{}' then
+        select t.claimed, t.taken into claimed, taken
+        from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, moment) t;
+    end if;
+    if taken < want + spare then
+        next_at := ready_next(claim_from.tasks, moment);
+    end if;
+    perform require_live(worker, taken < want and (next_at > moment) is not false);
+    return json_build_object(
+        'claimed', claimed,
+        'wait', extract(epoch from next_at - moment),
+        'since', seen_until(since),
+        'refused', refused);
+end $$;
+
+-- Whoever finds a worker lost or stopped can be sure that it starts nothing any more: this waits for
+-- that to be decided, and that waits until this has committed.
+create function require_live(worker bigint, wants_more boolean) returns void
+language plpgsql as $$
+begin
+    update workers set idle = wants_more where id = worker and state = 'live';
+    if not found then
+        raise exception 'Worker % is not live.', worker using errcode = 'BM010';
+    end if;
+end $$;
+
+-- When there may be work next, if that is known.
+create function ready_next(of_tasks text[], moment timestamptz) returns timestamptz
+language plpgsql as $$
+begin
+    return (
+        select min(at) from (
+            select l.ready_at as at from unnest(of_tasks) as w (task)
+            cross join lateral (
+                select ready_at from lanes
+                where lanes.task = w.task and is_open and ready_at is not null
+                order by ready_at limit 1) l
+            union all
+            select opens_at from limits where parked and opens_at > moment) soon);
+end $$;
+
+-- Whatever was submitted by older transactions than the snapshot knows as open can be seen by now, or
+-- never will; so once nothing is left, the next claim need not look at what lies before.
+create function seen_until(since xid8) returns xid8
+language plpgsql as $$
+begin
+    return case when exists (select from jobs where lane_id is null and submitted_by >= since)
+        then since else pg_snapshot_xmin(pg_current_snapshot()) end;
+end $$;
+
+-- Decides lane by lane how many jobs start, and starts them.
+create function take_from(
+    lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
+    spare integer, moment timestamptz, out claimed json, out taken integer
+)
+language plpgsql as $$
+declare
+    names text[] := '{}';
+    free integer[] := '{}';
+    counted integer[] := '{}';
+    lane record;
+    place integer;
+    full_at integer;
+    take integer;
+    room integer := want + spare;
+    chosen bigint[] := '{}';
+    touched bigint[] := '{}';
+    took integer[] := '{}';
+    last_rank integer[] := '{}';
+    last_id bigint[] := '{}';
+    emptied boolean[] := '{}';
+    behind bigint[] := '{}';
+    -- A lane costs as much as some jobs, so even where there are many, each gets a few of them.
+    share integer := greatest(ceil(room::numeric / cardinality(lane_ids)), 4);
+begin
+    if limit_ids <> '{}' then
+        select array_agg(m.id), array_agg(m.name), array_agg(free_slots(m, moment)), array_agg(0)
+        into limit_ids, names, free, counted
+        from limits m where m.id = any (limit_ids);
+    end if;
+
+    for lane in
+        select s.*, array_position(take_from.tasks, s.task) as task_at, array(
+            select array_position(names, n.name)
+            from limit_names(s.task, s.tenant, s.batch_id, s.key) n
+            where names <> '{}' and n.name = any (names)) as counts_on
+        from startable_jobs(lane_ids, share, moment) s
+    loop
+        take := 0;
+        full_at := null;
+        if lane.job_ids is not null then
+            take := least(cardinality(lane.job_ids), wants[lane.task_at], room);
+            if lane.slots is not null or lane.counts_on <> '{}' then
+                take := least(take, room - spare);
+            end if;
+            foreach place in array lane.counts_on loop
+                take := least(take, free[place]);
+                if free[place] <= 0 then
+                    full_at := place;
+                end if;
+            end loop;
+            if take <= 0 and full_at is null then
+                continue;
+            end if;
+            take := greatest(take, 0);
+            foreach place in array lane.counts_on loop
+                free[place] := free[place] - take;
+                counted[place] := counted[place] + take;
+            end loop;
+            chosen := chosen || lane.job_ids[1:take];
+            room := room - take;
+            wants[lane.task_at] := wants[lane.task_at] - take;
+        end if;
+        touched := touched || lane.lane_id;
+        took := took || take;
+        last_rank := last_rank || lane.ranks[take];
+        last_id := last_id || lane.job_ids[take];
+        emptied := emptied || (not lane.more and take = coalesce(cardinality(lane.job_ids), 0));
+        behind := behind || limit_ids[full_at];
+        exit when room = 0;
+    end loop;
+
+    update lanes l
+    set running = l.running + t.took,
+        ready_at = case
+            when t.emptied then (
+                select min(run_at) from jobs j
+                where j.lane_id = l.id and j.is_scheduled and j.id <> all (chosen))
+            when t.took > 0 then moment
+            else l.ready_at end,
+        blocked_by = t.behind,
+        head_rank = coalesce(t.rank, l.head_rank),
+        head_id = coalesce(t.last_id, l.head_id)
+    from unnest(touched, took, last_rank, last_id, emptied, behind)
+        as t (id, took, rank, last_id, emptied, behind)
+    where l.id = any (array[t.id]);
+    if limit_ids <> '{}' then
+        perform count_starts(limit_ids, counted, behind, moment);
+    end if;
+    taken := cardinality(chosen);
+    if taken > 0 then
+        claimed := start_jobs(worker, chosen, touched, moment);
+    end if;
+end $$;
+
+-- The jobs of locked lanes that could start now, lane by lane in their turn, those of each in order.
+create function startable_jobs(lane_ids bigint[], share integer, moment timestamptz)
+returns table (
+    lane_id bigint, task text, tenant text, batch_id uuid, key text, slots integer, ready_at timestamptz,
+    job_ids bigint[], ranks integer[], more boolean)
+language sql stable as $$
+    select l.id, l.task, l.tenant, l.batch_id, l.key, l.slots, l.ready_at, j.ids, j.ranks,
+        j.n >= cut.at_most
+    from (select * from lanes where id = any (lane_ids) order by ready_at, id) l
+    cross join lateral (select least(share, coalesce(l.slots - l.running, share)) as at_most) cut
+    cross join lateral (
+        select array_agg(id) as ids, array_agg(rank) as ranks, count(*) as n
+        from (
+            select id, rank from (
+                (select id, -priority as rank from jobs
+                 where lane_id = l.id and not is_scheduled and state = 'ready'
+                   and (-priority, id + 0) > (l.head_rank, l.head_id)
+                 order by -priority, id + 0 limit cut.at_most)
+                union all
+                (select id, -priority from jobs
+                 where lane_id = l.id and is_scheduled and run_at <= moment
+                 order by run_at, -priority, id + 0 limit cut.at_most)
+            ) due order by rank, id limit cut.at_most) first
+    ) j
+$$;
+
+-- Makes chosen jobs running, a new attempt and a new fence each, and tells it in their batches.
+-- Returns them in the order of the lanes in `touched`, and what each lane's jobs have in common.
+create function start_jobs(worker bigint, chosen bigint[], touched bigint[], moment timestamptz)
+returns json
+language plpgsql as $$
+declare
+    watched uuid[];
+    claimed json;
+begin
+    with started as (
+        update jobs
+        set state = 'running', attempt = attempt + 1, fence = nextval('fences'),
+            worker_id = worker, started_at = moment
+        where id = any (chosen)
+        returning id, lane_id, priority, batch_id, position, task, tenant, key, attempt, snoozes, fence,
+            payload, checkpoints, labels, created_at
+    ), counted as (
+        update batches b
+        set running = b.running + s.n,
+            last_event = b.last_event + s.n + o.begins::integer,
+            state = case b.state when 'pending' then 'processing' else b.state end,
+            started_at = coalesce(b.started_at, moment)
+        from (
+            select batch_id, sum(n)::integer as n, array_agg(telling) as tellings
+            from (
+                select batch_id, count(*) as n, row ('job_started',
+                    sum(count(*)) over (partition by batch_id order by task, attempt),
+                    array_agg(id), array_agg(position), array[attempt_data(task, attempt)]
+                )::telling as telling
+                from started where batch_id is not null group by batch_id, task, attempt) t
+            group by batch_id) s
+        cross join lateral (
+            select started_at is null as begins from batches where id = s.batch_id offset 0) o
+        where b.id = any (array[s.batch_id])
+        returning b.*, b.last_event - s.n as before, o.begins, s.tellings
+    ), told as (
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select id, before, tenant, 'batch_started', '{null}', '{null}',
+            array[json_build_object('task', task, 'total', total)], moment, expires_on
+        from counted c where begins
+        union all
+        select c.id, c.before + t.upto, c.tenant, t.type, t.job_ids, t.positions, t.data, moment,
+            c.expires_on
+        from counted c cross join lateral unnest(c.tellings) t
+    )
+    -- By columns: for each value of a row, json_build_array would look its type up again.
+    select json_build_object(
+            'lanes', (
+                select json_build_array(json_agg(id), json_agg(task), json_agg(tenant), json_agg(key),
+                    json_agg(batch_id), json_agg((select labels from batches where id = batch_id)))
+                from lanes where id = any (touched)),
+            'jobs', json_build_array(
+                json_agg(id), json_agg(fence), json_agg(lane_id), json_agg(attempt),
+                json_agg(payload::text), json_agg(position), json_agg(snoozes), json_agg(checkpoints),
+                json_agg(date_part('epoch', created_at)), json_agg(labels))),
+        (select array_agg(id) from counted where watched_until > moment)
+    into claimed, watched
+    from (
+        select * from started order by array_position(touched, lane_id), priority desc, id) in_turn;
+    perform notify_watchers(watched);
+    return claimed;
+end $$;
+
+-- Counts starts on limits, remembers them where there is a rate, and notes who has parked there.
+-- Starts are remembered by hundredths of the period, each as late as it may have been: a window of
+-- any place holds at most the rate, and the memory stays small.
+create function count_starts(
+    limit_ids bigint[], counted integer[], behind bigint[], moment timestamptz
+) returns void language plpgsql as $$
+begin
+    update limits m
+    set running = m.running + c.n,
+        started_at = recent.at,
+        started = recent.n,
+        -- Not `exists`, which may be answered by hashing all the lanes there are.
+        parked = (select true from lanes l where l.blocked_by = m.id limit 1) is not null,
+        opens_at = recent.first + make_interval(secs => m.period)
+    from unnest(limit_ids, counted) as c (id, n)
+    cross join lateral (select * from limits where limits.id = c.id offset 0) o
+    cross join lateral (
+        select coalesce(array_agg(at order by at), '{}') as at,
+            coalesce(array_agg(n order by at), '{}') as n, min(at) as first
+        from (
+            select at, sum(u.n)::integer as n from (
+                select * from unnest(o.started_at, o.started) as before (at, n)
+                union all
+                select to_timestamp(ceil(extract(epoch from moment) * 100 / o.period) * o.period / 100), c.n
+                where o.rate is not null and c.n > 0) u
+            where at > moment - make_interval(secs => o.period)
+            group by at) u
+    ) recent
+    where m.id = any (array[c.id]) and (c.n > 0 or o.parked or m.id = any (behind));
+end $$;

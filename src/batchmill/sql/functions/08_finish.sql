@@ -1,0 +1,252 @@
+-- How attempts ended, as their worker tells it: `kinds` are completed, failed, retry, advance, snooze,
+-- release and cancelled. `details` holds the result of those that completed, and of others what their
+-- kind needs of {"error", "delay", "task", "key", "payload"}; `progress` what each said last, null if
+-- none did. `lanes` are those that the jobs were claimed from.
+create type outcomes as (
+    ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]
+);
+
+
+-- Records how attempts ended, all of them or none. An attempt whose fence is no longer the newest
+-- changes nothing. Returns the ids of the jobs whose outcome was refused for that.
+create function finish(
+    ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]
+) returns bigint[]
+language plpgsql
+set search_path = batchmill, pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+declare
+    o outcomes := (ids, fences, kinds, details, progress, lanes);
+begin
+    perform hold_limits_shared();
+    return finish_held(o, lock_around(lanes_to_finish(o)));
+end $$;
+
+-- The lanes that attempts end in, and those where their jobs will wait for the next stage.
+create function lanes_to_finish(o outcomes) returns bigint[]
+language plpgsql as $$
+declare
+    target record;
+    lane_ids bigint[] := o.lanes;
+begin
+    if 'advance' = any (o.kinds) then
+        for target in
+            select distinct s.detail ->> 'task' as task, j.tenant, j.batch_id, s.detail ->> 'key' as key
+            from rows from (unnest(o.ids), unnest(o.fences), unnest(o.kinds), json_array_elements(o.details))
+                as s (id, fence, kind, detail)
+            cross join lateral (
+                select * from jobs where jobs.id = s.id and jobs.fence = s.fence offset 0) j
+            where s.kind = 'advance' order by 1, 2, 3, 4
+        loop
+            lane_ids := lane_ids || lane_for(target.task, target.tenant, target.batch_id, target.key);
+        end loop;
+    end if;
+    return lane_ids;
+end $$;
+
+-- The same once everything is held. Nobody else starts or ends these jobs now.
+create function finish_held(o outcomes, limit_ids bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+    ended bigint[] := end_jobs(o, true, limit_ids, clock());
+begin
+    if cardinality(ended) = cardinality(o.ids) then
+        return '{}';
+    end if;
+    return array(select unnest(o.ids) except select unnest(ended));
+end $$;
+
+-- Ends jobs that are running or that wait, or puts them back to wait: in their rows, in the counts of
+-- their lanes, limits and batches, and in events. What was cancelled meanwhile can only end as
+-- cancelled. Returns those that it found as they were told to be.
+create function end_jobs(o outcomes, were_running boolean, limit_ids bigint[], moment timestamptz)
+returns bigint[]
+language plpgsql as $$
+declare
+    ended_ids bigint[];
+    lane_ids bigint[];
+    counts integer[];
+    kept bigint[];
+    stages text[];
+    watched uuid[];
+    done uuid[];
+begin
+    with said as materialized (
+        select * from rows from (unnest(o.ids), unnest(o.fences), unnest(o.kinds),
+            json_array_elements(o.details), json_array_elements(o.progress)
+        ) as s (id, fence, kind, detail, progress)
+    ), gone as (
+        delete from jobs j using said s
+        where j.id = any (array[s.id]) and j.fence is not distinct from s.fence
+          and (j.state = 'running') = were_running and (o.lanes is null or j.lane_id = any (o.lanes))
+          and (s.kind in ('completed', 'failed', 'cancelled') or j.cancelled_at is not null)
+        returning j.*, s.detail, said_progress(s.progress) as said,
+            case when j.cancelled_at is null then s.kind else 'cancelled' end as kind,
+            case when s.kind in ('failed', 'retry') then attempts_with(j, s.detail, moment)
+                else j.attempts end as history
+    ), rung as (
+        select count(pg_notify('batchmill', 'job:' || id)) from gone where gone.watched
+    ), finished as (
+        insert into finished (id, batch_id, position, task, tenant, key, state, priority, run_at,
+            attempt, snoozes, fence, worker_id, started_at, finished_at, dedup_key, cache_key, payload,
+            result, error, progress, checkpoints, attempts, labels, created_at, expires_on)
+        select id, batch_id, position, task, tenant, key, kind::job_state, priority, run_at,
+            attempt, snoozes, fence, worker_id, started_at, moment, dedup_key, cache_key, payload,
+            case kind when 'completed' then detail end,
+            case kind when 'failed' then (detail -> 'error')::jsonb end,
+            coalesce(said, progress), checkpoints, history, labels, created_at, expires_on
+        from gone cross join rung
+    ), back as (
+        update jobs j
+        set state = case when s.kind in ('retry', 'snooze') then 'scheduled' else 'ready' end::job_state,
+            run_at = moment + make_interval(secs => coalesce((s.detail ->> 'delay')::float8, 0)),
+            attempt = case s.kind when 'retry' then j.attempt when 'advance' then 0 else j.attempt - 1 end,
+            snoozes = case s.kind when 'snooze' then j.snoozes + 1 when 'advance' then 0
+                else j.snoozes end,
+            attempts = case s.kind when 'retry' then attempts_with(j, s.detail, moment)
+                else j.attempts end,
+            task = case s.kind when 'advance' then s.detail ->> 'task' else j.task end,
+            key = case s.kind when 'advance' then s.detail ->> 'key' else j.key end,
+            payload = case s.kind when 'advance' then s.detail -> 'payload' else j.payload end,
+            lane_id = case s.kind when 'advance'
+                then lane_for(s.detail ->> 'task', j.tenant, j.batch_id, s.detail ->> 'key')
+                else j.lane_id end,
+            progress = coalesce(said_progress(s.progress), j.progress),
+            checkpoints = case when s.kind <> 'advance' then j.checkpoints end,
+            fence = null, worker_id = null, started_at = null
+        from said s
+        cross join lateral (
+            select lane_id, task, attempt from jobs where jobs.id = s.id offset 0) before
+        where s.kind in ('retry', 'advance', 'snooze', 'release')
+          and j.id = any (array[s.id]) and j.fence = s.fence
+          and j.lane_id = any (o.lanes) and j.cancelled_at is null
+        returning j.id, j.batch_id, before.lane_id, j.position, before.task, before.attempt, s.kind,
+            s.detail, said_progress(s.progress) as said, j.task as stage
+    ), ended as (
+        select id, batch_id, lane_id, position, task, attempt, kind, detail, said from gone
+        union all
+        select id, batch_id, lane_id, position, task, attempt, kind, detail, said from back
+    ), freed as (
+        update lanes l set running = l.running - e.n
+        from (select lane_id, count(*)::integer as n from ended group by lane_id) e
+        where were_running and l.id = any (array[e.lane_id])
+        returning l.id, e.n
+    ), tellings as (
+        select batch_id, type, count(*)::integer as n, row (type,
+            sum(count(*)) over (partition by batch_id order by type <> 'job_progress', type, task, attempt),
+            array_agg(id), array_agg(position),
+            case when task is null then array_agg(data) else array[attempt_data(task, attempt)] end
+        )::telling as telling
+        from (
+            select batch_id, event_type(kind) as type, id, position,
+                event_data(kind, task, attempt, detail) as data,
+                case when is_plain(kind) then task end as task,
+                case when is_plain(kind) then attempt end as attempt
+            from ended
+            union all
+            select batch_id, 'job_progress', id, position, said, null, null
+            from ended where said is not null
+        ) entries
+        where batch_id is not null group by batch_id, type, task, attempt
+    ), counted as (
+        update batches b
+        set running = b.running - case when were_running then e.ended else 0 end,
+            completed = b.completed + e.completed,
+            failed = b.failed + e.failed,
+            cancelled = b.cancelled + e.cancelled,
+            last_event = b.last_event + e.told
+        from (
+            select batch_id, sum(n)::integer as told, array_agg(telling) as tellings,
+                coalesce(sum(n) filter (where type <> 'job_progress'), 0) as ended,
+                coalesce(sum(n) filter (where type = 'job_completed'), 0) as completed,
+                coalesce(sum(n) filter (where type = 'job_failed'), 0) as failed,
+                coalesce(sum(n) filter (where type = 'job_cancelled'), 0) as cancelled
+            from tellings group by batch_id) e
+        where b.id = any (array[e.batch_id])
+        returning b.*, b.last_event - e.told as before, e.tellings
+    ), told as (
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select c.id, c.before + t.upto, c.tenant, t.type, t.job_ids, t.positions, t.data, moment,
+            c.expires_on
+        from counted c cross join lateral unnest(c.tellings) t
+    )
+    select (select array_agg(id) from ended),
+        (select array_agg(id) from freed), (select array_agg(n) from freed),
+        (select array_agg(id) from back), (select array_agg(distinct stage) from back),
+        (select array_agg(id) from counted where watched_until > moment),
+        (select array_agg(id) from counted where completed + failed + cancelled = total)
+    into ended_ids, lane_ids, counts, kept, stages, watched, done;
+
+    if limit_ids <> '{}' and lane_ids is not null then
+        perform count_ends(lane_ids, counts);
+    end if;
+    if kept is not null then
+        perform wait_in_lanes(kept, moment);
+        perform notify_workers(stages);
+    end if;
+    if watched is not null then
+        perform notify_watchers(watched);
+    end if;
+    if done is not null then
+        perform finish_batches(done, moment);
+    end if;
+    return coalesce(ended_ids, '{}');
+end $$;
+
+-- Takes ended attempts off the counts of the limits over their lanes.
+create function count_ends(lane_ids bigint[], counts integer[]) returns void
+language sql as $$
+    update limits m set running = m.running - e.n
+    from (
+        select n.name, sum(c.n) as n
+        from unnest(lane_ids, counts) as c (lane_id, n)
+        cross join lateral (select * from lanes where lanes.id = c.lane_id offset 0) l
+        cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
+        group by n.name) e
+    where m.name = any (array[e.name])
+$$;
+
+create function said_progress(progress json) returns json
+language sql stable as $$ select case when progress::text <> 'null' then progress end $$;
+
+-- The attempts of a job that did not succeed, with the one that ends now.
+create function attempts_with(j jobs, detail json, moment timestamptz) returns jsonb
+language sql stable as $$
+    select coalesce(j.attempts, '[]') || jsonb_build_array(
+        (detail -> 'error')::jsonb || jsonb_build_object(
+            'task', j.task, 'attempt', j.attempt, 'started_at', j.started_at, 'ended_at', moment,
+            'worker', (select name from workers where id = j.worker_id)))
+$$;
+
+create function event_type(kind text) returns text
+language sql immutable as $$
+    select case kind
+        when 'completed' then 'job_completed'
+        when 'failed' then 'job_failed'
+        when 'retry' then 'job_retrying'
+        when 'advance' then 'job_stage'
+        when 'snooze' then 'job_snoozed'
+        when 'release' then 'job_released'
+        when 'cancelled' then 'job_cancelled'
+    end
+$$;
+
+-- Whether all there is to tell is which attempt it was.
+create function is_plain(kind text) returns boolean
+language sql immutable as $$ select kind in ('completed', 'release', 'cancelled') $$;
+
+-- What else there is to tell.
+create function event_data(kind text, task text, attempt integer, detail json) returns json
+language sql stable as $$
+    select case kind
+        when 'failed' then json_build_object('task', task, 'attempt', attempt,
+            'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message')
+        when 'retry' then json_build_object('task', task, 'attempt', attempt,
+            'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message',
+            'delay', detail -> 'delay')
+        when 'advance' then json_build_object('from', task, 'task', detail ->> 'task')
+        when 'snooze' then json_build_object('task', task, 'delay', detail -> 'delay')
+    end
+$$;

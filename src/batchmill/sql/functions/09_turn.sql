@@ -1,0 +1,42 @@
+-- What a busy worker does: records how attempts ended and claims new jobs, in one transaction. Locks come
+-- in the order they come in everywhere, so lanes are held for both before anything above them is.
+create function turn(
+    ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[],
+    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8
+) returns json
+language plpgsql
+set search_path = batchmill, pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+declare
+    o outcomes := (ids, fences, kinds, details, progress, lanes);
+    submitted bigint[];
+    ending bigint[];
+    open bigint[];
+    limit_ids bigint[];
+    refused bigint[];
+begin
+    perform hold_limits_shared();
+    submitted := submitted_jobs(since);
+    ending := lanes_to_finish(o);
+    if submitted = '{}' then
+        perform lock_lanes(ending);
+    else
+        perform lock_lanes(ending || lanes_of_submitted(submitted));
+        perform put_into_lanes(submitted);
+    end if;
+    open := open_lanes(turn.tasks, wants, want + spare);
+    limit_ids := lock_above(ending || open);
+    refused := finish_held(o, limit_ids);
+    return claim_from(still_open(open || ending, turn.tasks, clock()), limit_ids, worker, turn.tasks,
+        wants, want, spare, since, refused);
+end $$;
+
+-- Those of held lanes that jobs can start from, now that others have ended there.
+create function still_open(lane_ids bigint[], of_tasks text[], moment timestamptz) returns bigint[]
+language plpgsql as $$
+begin
+    return array(
+        select id from (select * from lanes where id = any (lane_ids) offset 0) l
+        where is_open and ready_at <= moment and task = any (of_tasks));
+end $$;

@@ -1,0 +1,211 @@
+"""Where a worker's outcomes go and its jobs come from, in one call where both are due.
+
+Whatever gathers while one call is under way is the next one: blocks are as large as it is busy.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from batchmill.domain.exchange import Demand, Exchanged
+from batchmill.domain.outcome import Outcome, unstorable
+from batchmill.errors import InvalidInput, LeaseLost
+from batchmill.store.backoff import Backoff
+from batchmill.store.errors import is_unavailable
+from batchmill.store.listen import Bell, Listener
+from batchmill.worker.delivery import Delivery
+from batchmill.worker.executor import Executor
+
+log = logging.getLogger("batchmill.worker")
+
+FIRST_POLL = 0.02
+LAST_POLL = 5.0
+LAST_POLL_DEAF = 0.5
+FULL = 1.0
+LIMITED = 1.0
+BLOCK = 1_000
+
+
+class Exchange:
+    def __init__(
+        self,
+        delivery: Delivery,
+        executor: Executor,
+        listener: Listener,
+        worker: int,
+        on_unclear: Callable[[], Awaitable[None]],
+    ):
+        self._delivery = delivery
+        self._executor = executor
+        self._listener = listener
+        self._worker = worker
+        self._on_unclear = on_unclear
+        self._waiting: deque[Outcome] = deque()
+        self._under_way: Sequence[Outcome] = ()
+        self._all_recorded = asyncio.Event()
+        self._all_recorded.set()
+        self._busy = asyncio.Lock()
+        self._bell = Bell()
+        self._poll = FIRST_POLL
+        self._pause = 0.0
+        self._is_claiming = True
+        self._is_unclear = False
+        self._none_ahead_until = 0.0
+
+    def add(self, outcome: Outcome | None) -> None:
+        """An attempt has ended, with something to record or not; there is room for another."""
+        if outcome is not None:
+            self._waiting.append(outcome)
+            self._all_recorded.clear()
+        self._bell.ring()
+
+    @property
+    def fences(self) -> set[int]:
+        """Of the attempts that have ended here but may not be recorded yet."""
+        return {ended.claim.fence for ended in (*self._waiting, *self._under_way)}
+
+    async def stop_claiming(self) -> None:
+        """A claim under way is still taken in: cut off, its jobs would be nobody's."""
+        self._is_claiming = False
+        async with self._busy:
+            pass
+
+    def drop(self) -> None:
+        """Forgets what waits: the lease is lost, and all of it would be refused."""
+        self._waiting.clear()
+
+    async def all_recorded(self) -> None:
+        await self._all_recorded.wait()
+
+    async def run(self) -> None:
+        """Ends when the worker is no longer live."""
+        backoff = Backoff()
+        with self._listener.bell("work") as self._bell:
+            while True:
+                await self._something_to_do()
+                try:
+                    async with self._busy:
+                        await self._exchange()
+                except LeaseLost:
+                    return
+                except Exception as error:
+                    if not is_unavailable(error):
+                        raise
+                    backoff.warn(log, "Cannot hand over outcomes or claim jobs yet: %s", error)
+                    await backoff.wait()
+                else:
+                    backoff.reset()
+
+    async def _something_to_do(self) -> None:
+        """Waits until there is something to record, or time to look for work."""
+        while not self._waiting:
+            self._executor.release_late()
+            has_room = self._demand() is not None
+            if has_room and not self._pause:
+                return
+            if await self._bell.wait(self._pause if has_room else FULL):
+                self._poll, self._pause = FIRST_POLL, 0.0
+            elif has_room:
+                return
+
+    async def _exchange(self) -> None:
+        if self._is_unclear and self._is_claiming:
+            # Not the claim may have been lost, but only the answer to it.
+            await self._on_unclear()
+            self._is_unclear = False
+        demand, block = self._demand(), self._take()
+        if not block and demand is None:
+            return
+        answer = await self._answer(block, demand)
+        self._under_way = ()
+        if not self._waiting:
+            self._all_recorded.set()
+        for claim in answer.claims:
+            self._executor.start(claim)
+        if demand is not None:
+            self._plan(demand, answer)
+
+    async def _answer(self, block: Sequence[Outcome], demand: Demand | None) -> Exchanged:
+        try:
+            answer = await self._delivery.exchange(block, demand)
+        except Exception as error:
+            if is_unavailable(error) or isinstance(error, LeaseLost):
+                self._waiting.extendleft(reversed(block))
+                self._is_unclear |= demand is not None
+                raise
+            # Neither has to suffer from what is wrong with the other.
+            await self._record(block)
+            return await self._delivery.exchange((), demand) if demand else Exchanged()
+        log_refused(answer)
+        return answer
+
+    def _demand(self) -> Demand | None:
+        want, spare = self._room()
+        wants = self._executor.wants()
+        is_behind = len(self._waiting) > 2 * BLOCK
+        if not self._is_claiming or is_behind or not wants or not want + spare:
+            return None
+        want = min(want, BLOCK)
+        return Demand(self._worker, wants, want, min(spare, BLOCK - want))
+
+    def _room(self) -> tuple[int, int]:
+        want, spare = self._executor.room()
+        return want, 0 if time.monotonic() < self._none_ahead_until else spare
+
+    def _take(self) -> Sequence[Outcome]:
+        count = min(BLOCK, len(self._waiting))
+        self._under_way = [self._waiting.popleft() for _ in range(count)]
+        return self._under_way
+
+    def _plan(self, demand: Demand, answer: Exchanged) -> None:
+        """When to look again."""
+        found, wait = len(answer.claims), answer.wait
+        is_ready = wait is not None and wait <= 0
+        if found:
+            self._poll = FIRST_POLL
+        if is_ready and demand.spare and found <= demand.want:
+            # Only limited lanes have work, and from those nothing is taken ahead.
+            self._none_ahead_until = time.monotonic() + LIMITED
+        if found == demand.want + demand.spare or (found and is_ready):
+            self._pause = 0.0
+        elif is_ready:
+            # There is work in a lane that another worker holds at this moment.
+            self._pause = random.uniform(0.001, 0.01)
+        else:
+            longest = LAST_POLL if self._listener.hears else LAST_POLL_DEAF
+            self._pause = min(self._poll, longest, longest if wait is None else wait)
+            self._poll = min(self._poll * 2, longest)
+
+    async def _record(self, block: Sequence[Outcome]) -> None:
+        """By itself, until it is done: an answer that was lost on the way is harmless, since what
+        was recorded is refused from then on."""
+        backoff = Backoff()
+        while block:
+            try:
+                log_refused(await self._delivery.exchange(block, None))
+            except InvalidInput as error:
+                await self._record_apart(list(block), error)
+            except Exception as error:
+                backoff.warn(log, "Cannot record %d outcomes yet: %s", len(block), error)
+                await backoff.wait()
+                continue
+            return
+
+    async def _record_apart(self, block: list[Outcome], error: InvalidInput) -> None:
+        """Something in the block cannot be stored: finds it, and fails only that."""
+        if len(block) > 1:
+            middle = len(block) // 2
+            await self._record(block[:middle])
+            await self._record(block[middle:])
+        elif block[0].kind == "failed":
+            log.error("Cannot record that job %s failed: %s", block[0].claim.id, error)
+        else:
+            await self._record([unstorable(block[0].claim, str(error))])
+
+
+def log_refused(answer: Exchanged) -> None:
+    if answer.refused:
+        log.warning("Too late to record jobs %s: they were given up for lost.", answer.refused)
