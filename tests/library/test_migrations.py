@@ -64,9 +64,10 @@ values ('01234567-89ab-4cde-8f01-23456789abcd', 'default', 'echo', 'processing',
     '2099-01-02', '2099-01-02');
 insert into lanes (task, tenant, batch_id, ready_at)
 select task, tenant, id, now() from batches;
-insert into jobs (batch_id, position, lane_id, task, tenant, state, run_at, payload, created_at, expires_on)
-select b.id, n, l.id, 'echo', 'default', case n when 1 then 'ready' else 'scheduled' end::job_state, now(),
-    to_json(n + 1), now(), '2099-01-02'
+insert into jobs (batch_id, position, lane_id, task, tenant, state, priority, run_at, payload, created_at,
+    expires_on)
+select b.id, n, l.id, 'echo', 'default', case n when 1 then 'ready' else 'scheduled' end::job_state,
+    n * 100000, now(), to_json(n + 1), now(), '2099-01-02'
 from batches b cross join lanes l cross join generate_series(1, 2) n;
 insert into finished (id, batch_id, position, task, tenant, state, priority, run_at, attempt, snoozes,
     started_at, finished_at, payload, result, created_at, expires_on)

@@ -167,6 +167,22 @@ def test_jobs_of_a_worker_are_rescued_however_it_left_them(end: str, engine: Eng
     assert engine.look_after(engine.worker("work")) == [claim.id]
 
 
+def test_a_worker_that_cannot_be_given_up_yet_holds_up_no_other(
+    engine: Engine, worker: int, sessions: Sessions
+):
+    """A claim holds its worker until the answer is taken, which may be never."""
+    engine.batch("work", 2)
+    (held,) = engine.claim(worker, "work", want=1)
+    (lost,) = engine.claim(engine.worker("work"), "work", want=1)
+    holder = sessions()
+    with holder.conn.transaction():
+        holder.rows("select id from batchmill.workers where id = %s for update", worker)
+        engine.advance_clock(LEASE + 1)
+        leader = engine.worker("work")
+        assert engine.look_after(leader) == [lost.id]
+    assert engine.look_after(leader) == [held.id]
+
+
 def test_a_worker_that_was_given_up_for_lost_hears_so_and_gets_no_more(engine: Engine, worker: int):
     lose(engine, worker)
     assert engine.call("renew_lease", worker, LEASE) is None

@@ -91,10 +91,15 @@ def pages(engine: Engine, worker: int, task: str) -> int:
 def pages_of(engine: Engine, query: str, call: dict[str, Any]) -> int:
     """No table is scanned from end to end."""
     before = engine.rows(SCANS, list(TABLES))
+    read = pages_read(engine, query, call)
+    assert engine.rows(SCANS, list(TABLES)) == before
+    return read
+
+
+def pages_read(engine: Engine, query: str, call: dict[str, Any]) -> int:
     row = engine.conn.execute((EXPLAIN + queries()[query]).encode(), call).fetchone()
     assert row is not None
     plan = row[0][0]["Plan"]
-    assert engine.rows(SCANS, list(TABLES)) == before
     return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
 
 
@@ -166,3 +171,21 @@ def park(engine: Engine, worker: int) -> None:
         where tenant = 'paused' and blocked_by is null"""
     while engine.value(open_lanes):
         engine.release(*engine.claim(worker, "work", want=500))
+
+
+def test_a_page_of_events_costs_the_same_in_a_large_block(engine: Engine, worker: int):
+    few, many = (engine.batch("work", count) for count in (500, 10_000))
+    for batch in (few, many):
+        engine.call("cancel_batch", batch)
+    pages_of_few, pages_of_many = (
+        pages_read(engine, "events_after", {"batch": batch, "after": 0, "count": 500})
+        for batch in (few, many)
+    )
+    assert pages_of_many < 10 * pages_of_few
+
+
+def test_the_jobs_of_a_batch_are_found_among_those_of_5_000(engine: Engine, worker: int):
+    batch = engine.batch("work", 10)
+    add_batches(engine, 5_000)
+    engine.conn.execute("analyze")
+    assert pages_read(engine, "jobs_of_batch", {"batch": batch, "after": -1, "count": 500}) < 200

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from batchmill import InvalidInput, JobState, Mill, SchemaError, WorkerOptions
+from batchmill import InvalidInput, JobState, Limits, Mill, SchemaError, WorkerOptions
 from batchmill.worker.shift import Shift, running
 from tests.library.tools import echo_on, one, until
 
@@ -142,3 +142,26 @@ async def test_a_part_that_loses_its_cancellation_is_cancelled_again() -> None:
         async with running(deaf_at_first()):
             await asyncio.sleep(0)
             raise LookupError
+
+
+async def test_limited_work_is_begun_while_quick_jobs_never_end(mill: Mill) -> None:
+    """Quick jobs are taken ahead and leave no slot free; those that a limit counts need one."""
+    quick_ended = 0
+    seen: list[int] = []
+
+    @mill.task
+    async def quick() -> None:
+        nonlocal quick_ended
+        quick_ended += 1
+
+    @mill.task(limits=Limits(total=1))
+    async def narrow() -> None:
+        seen.append(quick_ended)
+
+    jobs = 20_000
+    await mill.submit(quick, [None] * jobs)
+    async with mill.running(WorkerOptions(concurrency=10)):
+        await until(lambda: quick_ended > 1_000)
+        await (await mill.submit(narrow, [None])).wait()
+        await until(lambda: quick_ended == jobs)
+    assert seen[0] < jobs

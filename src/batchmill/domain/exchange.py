@@ -18,8 +18,10 @@ class Demand(NamedTuple):
 
 class Exchanged(NamedTuple):
     """`refused` are the jobs whose outcome came too late, because they were no longer this
-    attempt's; `wait` is the seconds until there may be more to claim, if that is known."""
+    attempt's; `wait` is the seconds until there may be more to claim, if that is known. Where work
+    was `passed_over`, the worker had room only for jobs that no limit counts."""
 
     refused: Sequence[int] = ()
     claims: Sequence[Claim] = ()
     wait: float | None = None
+    passed_over: bool = False

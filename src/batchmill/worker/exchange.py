@@ -132,13 +132,13 @@ class Exchange:
         try:
             answer = await self._delivery.exchange(block, demand)
         except Exception as error:
-            if is_unavailable(error) or isinstance(error, LeaseLost):
+            if is_unavailable(error) or isinstance(error, LeaseLost) or not block:
                 self._waiting.extendleft(reversed(block))
                 self._is_unclear |= demand is not None
                 raise
-            # Neither has to suffer from what is wrong with the other.
+            # Neither has to suffer from what is wrong with the other: the next round claims.
             await self._record(block)
-            return await self._delivery.exchange((), demand) if demand else Exchanged()
+            return Exchanged()
         log_refused(answer)
         return answer
 
@@ -166,8 +166,8 @@ class Exchange:
         is_ready = wait is not None and wait <= 0
         if found:
             self._poll = FIRST_POLL
-        if is_ready and demand.spare and found <= demand.want:
-            # Only limited lanes have work, and from those nothing is taken ahead.
+        if answer.passed_over:
+            # Nothing is taken ahead from limited lanes, so those have to find a free slot.
             self._none_ahead_until = time.monotonic() + LIMITED
         if found == demand.want + demand.spare or (found and is_ready):
             self._pause = 0.0

@@ -40,7 +40,7 @@ class Pace:
 
     def per_second(self) -> float:
         passed = time.monotonic() - self._since
-        if passed >= AHEAD or self.ended > self._slots:
+        if passed >= AHEAD or (passed and self.ended > self._slots):
             now = self.ended / passed
             before = self._per_second * 0.5 ** (passed / AHEAD)
             self._per_second = max(now, before)
@@ -81,11 +81,11 @@ class Executor:
     def attempts(self) -> Collection[Attempt]:
         return self._attempts.values()
 
-    def room(self, ahead: float = AHEAD) -> tuple[int, int]:
+    def room(self) -> tuple[int, int]:
         """How many attempts could run now, and how many more may wait here: what the slots get
-        through in `ahead` seconds, if handlers are short. Half of it has to be used up first, since
-        jobs cost less by the block."""
-        spare = self._may_wait(ahead) - len(self._waiting)
+        through in a moment, if handlers are short. Half of it has to be used up first, since jobs
+        cost less by the block."""
+        spare = self._may_wait() - len(self._waiting)
         return self._free, spare if self._free or spare > len(self._waiting) else 0
 
     def wants(self) -> dict[str, int]:
@@ -128,12 +128,11 @@ class Executor:
             self.freed.clear()
             await self.freed.wait()
 
-    def _may_wait(self, seconds: float) -> int:
+    def _may_wait(self) -> int:
         """None, unless so many end in a moment that some slot has ended two: a job that takes its
         time must be left to a worker that can begin it."""
-        pace = self._pace.per_second()
-        is_brisk = pace * AHEAD > self._concurrency
-        return min(self._prefetch, int(pace * seconds)) if is_brisk else 0
+        soon = int(self._pace.per_second() * AHEAD)
+        return min(self._prefetch, soon) if soon > self._concurrency else 0
 
     def _begin(self, attempt: Attempt) -> None:
         """In a context of its own: the one before, which may begin it, leaves nothing behind."""

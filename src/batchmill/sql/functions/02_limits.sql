@@ -48,7 +48,7 @@ create function running_under(limit_name text) returns integer
 language sql stable as $$
     select coalesce(sum(l.running), 0)::integer
     from lanes l cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
-    where l.running > 0 and n.name = limit_name
+    where l.is_busy and n.name = limit_name
 $$;
 
 -- How many more jobs may start now.

@@ -91,10 +91,11 @@ declare
     moment timestamptz := clock();
     claimed json;
     taken integer := 0;
+    passed_over boolean := false;
     next_at timestamptz := moment;
 begin
     if lane_ids <> '{}' then
-        select t.claimed, t.taken into claimed, taken
+        select t.claimed, t.taken, t.passed_over into claimed, taken, passed_over
         from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, moment) t;
     end if;
     if taken < want + spare then
@@ -103,6 +104,7 @@ begin
     perform require_live(worker, taken < want and (next_at > moment) is not false);
     return json_build_object(
         'claimed', claimed,
+        'passed_over', passed_over,
         'wait', extract(epoch from next_at - moment),
         'since', seen_until(since),
         'refused', refused);
@@ -143,10 +145,11 @@ begin
         then since else pg_snapshot_xmin(pg_current_snapshot()) end;
 end $$;
 
--- Decides lane by lane how many jobs start, and starts them.
+-- Decides lane by lane how many jobs start, and starts them. `passed_over` tells that a limited lane was
+-- left out because all slots of the worker are taken.
 create function take_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
-    spare integer, moment timestamptz, out claimed json, out taken integer
+    spare integer, moment timestamptz, out claimed json, out taken integer, out passed_over boolean
 )
 language plpgsql as $$
 declare
@@ -168,6 +171,7 @@ declare
     -- A lane costs as much as some jobs, so even where there are many, each gets a few of them.
     share integer := greatest(ceil(room::numeric / cardinality(lane_ids)), 4);
 begin
+    passed_over := false;
     if limit_ids <> '{}' then
         select array_agg(m.id), array_agg(m.name), array_agg(free_slots(m, moment)), array_agg(0)
         into limit_ids, names, free, counted
@@ -195,6 +199,7 @@ begin
                 end if;
             end loop;
             if take <= 0 and full_at is null then
+                passed_over := passed_over or wants[lane.task_at] > 0;
                 continue;
             end if;
             take := greatest(take, 0);

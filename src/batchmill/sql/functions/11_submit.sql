@@ -14,6 +14,14 @@ begin
     return known;
 end $$;
 
+create function check_priority(priority integer) returns void
+language plpgsql as $$
+begin
+    if priority not between -32768 and 32767 then
+        raise exception 'A priority goes from -32768 to 32767, not %.', priority using errcode = 'BM002';
+    end if;
+end $$;
+
 -- What the Python library has checked already, for callers in other languages.
 create function check_job(known tasks, job json) returns void
 language plpgsql as $$
@@ -26,6 +34,7 @@ begin
         raise exception 'An item is {"payload": …} with options, not %.', left(job::text, 100)
             using errcode = 'BM002';
     end if;
+    perform check_priority((job ->> 'priority')::integer);
     if has_key and not known.keyed then
         raise exception 'The task "%" declares no key, so its jobs cannot have one.', known.name
             using errcode = 'BM002';
@@ -64,6 +73,7 @@ begin
     if (options ->> 'limit')::integer < 1 then
         raise exception 'The limit of a batch is at least 1.' using errcode = 'BM002';
     end if;
+    perform check_priority((options ->> 'priority')::integer);
 end $$;
 
 -- These two are stable, as what they call is: so the planner can put them in place.

@@ -32,11 +32,13 @@ begin
     with told as (
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
-        select of_batch, batch.last_event + 1 + count(*), batch.tenant, 'job_retrying',
-            array_agg(id order by position), array_agg(position order by position),
-            array_agg(json_build_object('task', task, 'manual', true) order by position), moment,
+        select of_batch, batch.last_event + 1 + max(place), batch.tenant, 'job_retrying',
+            array_agg(id order by place), array_agg(position order by place),
+            array_agg(json_build_object('task', task, 'manual', true) order by place), moment,
             batch.expires_on
-        from jobs where id = any (retried)
+        from (
+            select *, row_number() over (order by position) as place from jobs where id = any (retried)) j
+        group by (place - 1) / 1000
         union all
         select of_batch, batch.last_event + 1, batch.tenant, 'batch_retried', '{null}', '{null}',
             array[json_build_object('jobs', cardinality(retried))], moment, batch.expires_on

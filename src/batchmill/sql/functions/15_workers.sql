@@ -42,8 +42,8 @@ begin
         select id from jobs where cancelled_at is not null and worker_id = worker and state = 'running');
 end $$;
 
--- All running jobs, by their lanes: they stand before those that wait, and their number is known, so
--- none of those is looked at.
+-- All running jobs, by their lanes: most stand before those that wait, and their number is known, so few of
+-- those are looked at.
 create function running_jobs() returns setof jobs
 language sql stable
 set search_path = batchmill, pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -51,5 +51,5 @@ set search_path = batchmill, pg_catalog, pg_temp set enable_seqscan = off as $$
     cross join lateral (
         select * from jobs where lane_id = l.id and not is_scheduled and state = 'running'
         order by -priority, id + 0 limit l.running) j
-    where l.running > 0
+    where l.is_busy
 $$;

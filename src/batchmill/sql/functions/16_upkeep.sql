@@ -36,8 +36,12 @@ declare
     gone bigint[];
     lapsed json;
 begin
+    -- One whose claim is about to commit is held by it, maybe for long if nobody takes the answer: its turn
+    -- comes at another look.
     update workers set state = 'lost', idle = false
-    where state in ('live', 'draining') and lease_until < clock();
+    where id = any (array(
+        select id from workers where state in ('live', 'draining') and lease_until < clock()
+        for update skip locked));
     gone := array(select id from workers where not is_settled and state in ('lost', 'stopped'));
     if gone = '{}' then
         return '[]';

@@ -3,6 +3,14 @@
 
 set local search_path = batchmill, pg_catalog;
 
+-- What the library refuses; -(-2147483648) would fail when a claim puts the job into its lane.
+update jobs set priority = least(greatest(priority, -32768), 32767)
+where priority not between -32768 and 32767;
+update schedules set priority = least(greatest(priority, -32768), 32767)
+where priority not between -32768 and 32767;
+alter table schedules
+    add constraint schedules_priority check (priority between -32768 and 32767);
+
 -- No index knows `state`, so a started job is rewritten in place; its page has to have room for that.
 alter table jobs
     add column is_scheduled boolean not null generated always as (state = 'scheduled') stored,
@@ -12,16 +20,17 @@ alter table jobs
 -- `id + 0` keeps the order; a plain id here would tempt the planner to look ids up in these while
 -- the table is small, and to go on doing so when it is not.
 drop index jobs_queue, jobs_scheduled, jobs_running;
-create index jobs_queue on jobs (lane_id, (-priority), (id + 0))
-    where lane_id is not null and not is_scheduled;
+create index jobs_queue on jobs (lane_id, is_scheduled, (-priority), (id + 0)) where lane_id is not null;
 create index jobs_scheduled on jobs (lane_id, run_at, (-priority), (id + 0)) where is_scheduled;
 create index jobs_cancelled on jobs (cancelled_at) where cancelled_at is not null;
 
 alter table lanes
     add column is_open boolean not null generated always as
-        (blocked_by is null and (slots is null or running < slots)) stored;
+        (blocked_by is null and (slots is null or running < slots)) stored,
+    add column is_busy boolean not null generated always as (running > 0) stored;
 drop index lanes_open;
 create index lanes_open on lanes (task, ready_at) where is_open;
+create index lanes_busy on lanes (task) where is_busy;
 
 -- False while a lost or stopped worker may have left running jobs behind.
 alter table workers add column is_settled boolean not null default false;
@@ -56,9 +65,12 @@ begin
 end $$;
 
 create view events with (security_invoker = true) as
-select b.batch_id, b.last_number - cardinality(b.job_ids) + e.place::integer as number, b.tenant,
-    b.type, e.job_id, e.position, case cardinality(b.data) when 1 then b.data[1] else e.data end as data,
-    b.at, b.expires_on
+select b.batch_id, once.before + e.place::integer as number, b.tenant, b.type, e.job_id, e.position,
+    coalesce(once.data, e.data) as data, b.at, b.expires_on
 from event_blocks b
+cross join lateral (
+    -- Not for each event: these arrays may have to be fetched from elsewhere.
+    select b.last_number - cardinality(b.job_ids) as before,
+        case cardinality(b.data) when 1 then b.data[1] end as data offset 0) once
 cross join lateral unnest(b.job_ids, b.positions, b.data) with ordinality
     as e (job_id, position, data, place);

@@ -17,8 +17,8 @@ update batchmill.batches set watched_until = batchmill.clock() + interval '60 s'
 where id = %(batch)s and (watched_until is null or watched_until < batchmill.clock() + interval '30 s')
 
 -- name: events_after
-select b.id as batch_id, told.number, block.type, told.job_id, told.position,
-    case cardinality(block.data) when 1 then block.data[1] else told.data end as data, block.at
+select b.id as batch_id, once.before + e.place::integer as number, block.type, e.job_id, e.position,
+    coalesce(once.data, e.data) as data, block.at
 from batchmill.batches b
 cross join lateral (
     (select * from batchmill.event_blocks
@@ -30,9 +30,11 @@ cross join lateral (
      order by last_number limit 1)
 ) block
 cross join lateral (
-    select block.last_number - cardinality(block.job_ids) + place::integer as number, e.*
-    from unnest(block.job_ids, block.positions, block.data) with ordinality
-        as e (job_id, position, data, place)
-) told
-where b.id = %(batch)s and told.number > %(after)s and told.number <= %(after)s + %(count)s
-order by told.number
+    -- Not for each event: these arrays may have to be fetched from elsewhere.
+    select block.last_number - cardinality(block.job_ids) as before,
+        case cardinality(block.data) when 1 then block.data[1] end as data offset 0) once
+cross join lateral unnest(block.job_ids, block.positions, block.data) with ordinality
+    as e (job_id, position, data, place)
+where b.id = %(batch)s
+  and once.before + e.place > %(after)s and once.before + e.place <= %(after)s + %(count)s
+order by number

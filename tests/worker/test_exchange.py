@@ -1,0 +1,132 @@
+"""What goes to the store and comes from it, and what happens when one of the two goes wrong."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, cast
+
+from batchmill.domain import outcome
+from batchmill.domain.exchange import Demand, Exchanged
+from batchmill.domain.job import Claim
+from batchmill.domain.outcome import Outcome
+from batchmill.errors import DatabaseUnavailable, InvalidInput
+from batchmill.store.listen import Bell, Listener
+from batchmill.worker.delivery import Delivery
+from batchmill.worker.exchange import Exchange
+from batchmill.worker.executor import Executor
+
+BAD = Claim(1, 1, 1)
+GOOD = Claim(2, 2, 1)
+NEXT = Claim(3, 3, 1)
+
+
+class Store:
+    """Refuses to store the result of one job; claims are answered from a list."""
+
+    def __init__(self, *answers: Exchanged | Exception):
+        self.answers = list(answers)
+        self.recorded: dict[int, str] = {}
+        self.demands: list[Demand] = []
+
+    async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
+        if any(o.claim == BAD and o.kind == "completed" for o in outcomes):
+            raise InvalidInput("It holds a NUL.")
+        self.recorded |= {o.claim.id: o.kind for o in outcomes}
+        if demand is None:
+            return Exchanged()
+        self.demands.append(demand)
+        answer = self.answers.pop(0) if self.answers else Exchanged()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Slots:
+    """An executor with room for one, and one more ahead."""
+
+    def __init__(self) -> None:
+        self.started: list[Claim] = []
+        self.begun = asyncio.Event()
+
+    def room(self) -> tuple[int, int]:
+        return 1, 1
+
+    def wants(self) -> dict[str, int]:
+        return {"work": 1}
+
+    def start(self, claim: Claim) -> None:
+        self.started.append(claim)
+        self.begun.set()
+
+    def release_late(self) -> None: ...
+
+
+class Silence:
+    hears = True
+
+    @contextmanager
+    def bell(self, topic: str) -> Any:
+        yield Bell()
+
+
+@asynccontextmanager
+async def exchanging(store: Store, slots: Slots, unclear: list[str]) -> AsyncIterator[Exchange]:
+    async def on_unclear() -> None:
+        unclear.append("asked")
+
+    exchange = Exchange(
+        cast(Delivery, store), cast(Executor, slots), cast(Listener, Silence()), 7, on_unclear
+    )
+    running = asyncio.create_task(exchange.run())
+    try:
+        yield exchange
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
+async def test_what_cannot_be_stored_fails_alone_and_claims_go_on() -> None:
+    store, slots = Store(Exchanged(), Exchanged(claims=[NEXT])), Slots()
+    async with exchanging(store, slots, []) as exchange:
+        for claim in (BAD, GOOD):
+            exchange.add(outcome.completed(claim, "1"))
+        await exchange.all_recorded()
+        assert store.recorded == {BAD.id: "failed", GOOD.id: "completed"}
+        await slots.begun.wait()
+    assert slots.started == [NEXT]
+
+
+async def test_a_claim_whose_answer_is_lost_is_cleared_up_before_the_next() -> None:
+    unclear: list[str] = []
+    store, slots = Store(DatabaseUnavailable("gone"), Exchanged(claims=[NEXT])), Slots()
+    async with exchanging(store, slots, unclear):
+        await slots.begun.wait()
+    assert unclear == ["asked"]
+
+
+async def test_an_outcome_is_kept_until_the_store_has_it() -> None:
+    store, slots = Store(Exchanged(), DatabaseUnavailable("gone"), Exchanged()), Slots()
+    async with exchanging(store, slots, []) as exchange:
+        exchange.add(outcome.completed(GOOD, "1"))
+        await exchange.all_recorded()
+    assert store.recorded == {GOOD.id: "completed"}
+
+
+async def test_where_limited_work_was_passed_over_nothing_is_taken_ahead() -> None:
+    store = Store(Exchanged(claims=[GOOD], passed_over=True), Exchanged(claims=[NEXT]))
+    slots = Slots()
+    async with exchanging(store, slots, []) as exchange:
+        await slots.begun.wait()
+        exchange.add(outcome.completed(GOOD, "1"))
+        await exchange.all_recorded()
+    assert [demand.spare for demand in store.demands][:2] == [1, 0]
+
+
+async def test_no_claim_comes_after_claiming_was_stopped() -> None:
+    store, slots = Store(), Slots()
+    async with exchanging(store, slots, []) as exchange:
+        await exchange.stop_claiming()
+        before = len(store.demands)
+        exchange.add(outcome.completed(GOOD, "1"))
+        await exchange.all_recorded()
+    assert len(store.demands) == before
