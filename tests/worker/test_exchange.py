@@ -1,8 +1,8 @@
 """What goes to the store and comes from it, and what happens when one of the two goes wrong."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import Any, cast
 
 from batchmill.domain import outcome
@@ -12,8 +12,9 @@ from batchmill.domain.outcome import Outcome
 from batchmill.errors import DatabaseUnavailable, InvalidInput
 from batchmill.store.listen import Bell, Listener
 from batchmill.worker.delivery import Delivery
-from batchmill.worker.exchange import Exchange
+from batchmill.worker.exchange import CROWD, Exchange
 from batchmill.worker.executor import Executor
+from tests.library.tools import until
 
 BAD = Claim(1, 1, 1)
 GOOD = Claim(2, 2, 1)
@@ -60,6 +61,9 @@ class Slots:
 
     def release_late(self) -> None: ...
 
+    def expecting(self, demand: Demand | None) -> Any:
+        return nullcontext()
+
 
 class Silence:
     hears = True
@@ -70,12 +74,18 @@ class Silence:
 
 
 @asynccontextmanager
-async def exchanging(store: Store, slots: Slots, unclear: list[str]) -> AsyncIterator[Exchange]:
+async def exchanging(
+    stores: Sequence[Store], slots: Slots, unclear: list[str]
+) -> AsyncIterator[Exchange]:
     async def on_unclear() -> None:
         unclear.append("asked")
 
     exchange = Exchange(
-        cast(Delivery, store), cast(Executor, slots), cast(Listener, Silence()), 7, on_unclear
+        cast(Sequence[Delivery], stores),
+        cast(Executor, slots),
+        cast(Listener, Silence()),
+        7,
+        on_unclear,
     )
     running = asyncio.create_task(exchange.run())
     try:
@@ -87,7 +97,7 @@ async def exchanging(store: Store, slots: Slots, unclear: list[str]) -> AsyncIte
 
 async def test_what_cannot_be_stored_fails_alone_and_claims_go_on() -> None:
     store, slots = Store(Exchanged(), Exchanged(claims=[NEXT])), Slots()
-    async with exchanging(store, slots, []) as exchange:
+    async with exchanging([store], slots, []) as exchange:
         for claim in (BAD, GOOD):
             exchange.add(outcome.completed(claim, "1"))
         await exchange.all_recorded()
@@ -99,14 +109,14 @@ async def test_what_cannot_be_stored_fails_alone_and_claims_go_on() -> None:
 async def test_a_claim_whose_answer_is_lost_is_cleared_up_before_the_next() -> None:
     unclear: list[str] = []
     store, slots = Store(DatabaseUnavailable("gone"), Exchanged(claims=[NEXT])), Slots()
-    async with exchanging(store, slots, unclear):
+    async with exchanging([store], slots, unclear):
         await slots.begun.wait()
     assert unclear == ["asked"]
 
 
 async def test_an_outcome_is_kept_until_the_store_has_it() -> None:
     store, slots = Store(Exchanged(), DatabaseUnavailable("gone"), Exchanged()), Slots()
-    async with exchanging(store, slots, []) as exchange:
+    async with exchanging([store], slots, []) as exchange:
         exchange.add(outcome.completed(GOOD, "1"))
         await exchange.all_recorded()
     assert store.recorded == {GOOD.id: "completed"}
@@ -115,7 +125,7 @@ async def test_an_outcome_is_kept_until_the_store_has_it() -> None:
 async def test_where_limited_work_was_passed_over_nothing_is_taken_ahead() -> None:
     store = Store(Exchanged(claims=[GOOD], passed_over=True), Exchanged(claims=[NEXT]))
     slots = Slots()
-    async with exchanging(store, slots, []) as exchange:
+    async with exchanging([store], slots, []) as exchange:
         await slots.begun.wait()
         exchange.add(outcome.completed(GOOD, "1"))
         await exchange.all_recorded()
@@ -124,9 +134,66 @@ async def test_where_limited_work_was_passed_over_nothing_is_taken_ahead() -> No
 
 async def test_no_claim_comes_after_claiming_was_stopped() -> None:
     store, slots = Store(), Slots()
-    async with exchanging(store, slots, []) as exchange:
+    async with exchanging([store], slots, []) as exchange:
         await exchange.stop_claiming()
         before = len(store.demands)
         exchange.add(outcome.completed(GOOD, "1"))
         await exchange.all_recorded()
     assert len(store.demands) == before
+
+
+# Several calls at once
+
+
+class Slow(Store):
+    """Answers when it is allowed to."""
+
+    def __init__(self, *answers: Exchanged | Exception):
+        super().__init__(*answers)
+        self.asked, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
+        self.asked.set()
+        await self.gate.wait()
+        return await super().exchange(outcomes, demand)
+
+
+def ended(count: int) -> list[Outcome]:
+    return [outcome.completed(Claim(n, n, 1), "1") for n in range(10, 10 + count)]
+
+
+async def test_a_crowd_is_recorded_beside_a_call_that_takes_long() -> None:
+    first, second = Slow(), Store()
+    async with exchanging([first, second], Slots(), []) as exchange:
+        await first.asked.wait()
+        for each in ended(CROWD):
+            exchange.add(each)
+        await exchange.all_recorded()
+        assert len(second.recorded) == CROWD
+
+
+async def test_less_than_a_crowd_waits_for_the_call_under_way() -> None:
+    first, second = Slow(), Store()
+    async with exchanging([first, second], Slots(), []) as exchange:
+        await first.asked.wait()
+        for each in ended(CROWD - 1):
+            exchange.add(each)
+        first.gate.set()
+        await exchange.all_recorded()
+        assert (len(first.recorded), len(second.recorded)) == (CROWD - 1, 0)
+
+
+async def test_what_may_be_claimed_is_cleared_up_only_when_no_other_answer_is_to_come() -> None:
+    unclear: list[str] = []
+    first, second = Slow(DatabaseUnavailable("gone")), Slow()
+    async with exchanging([first, second], Slots(), unclear) as exchange:
+        await first.asked.wait()
+        for each in ended(CROWD):
+            exchange.add(each)
+        await second.asked.wait()
+        first.gate.set()
+        await until(lambda: bool(first.demands))
+        assert unclear == []
+        second.gate.set()
+        await until(lambda: bool(unclear))
+        assert len(second.recorded) == CROWD

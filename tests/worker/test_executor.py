@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from batchmill import Mill
+from batchmill.domain.exchange import Demand
 from batchmill.domain.job import Claim
 from batchmill.job import Desk
 from batchmill.worker import executor as module
@@ -221,3 +222,12 @@ def test_a_pace_rises_at_once_and_sinks_by_halves(clock: Clock) -> None:
     assert pace.per_second() == pytest.approx(500)
     clock.now += 3 * AHEAD
     assert pace.per_second() == pytest.approx(62.5)
+
+
+async def test_the_room_for_a_claim_that_is_under_way_is_kept(stand: Stand) -> None:
+    demand = Demand(7, {"deaf": 2, "work": 5}, 2)
+    with stand.executor.expecting(demand):
+        assert stand.executor.room() == (0, 0)
+        assert "deaf" not in stand.executor.wants(), "its pool has room for two"
+    assert stand.executor.room() == (2, 0)
+    assert stand.executor.wants()["deaf"] == 2

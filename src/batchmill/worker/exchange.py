@@ -8,7 +8,9 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 
 from batchmill.domain.exchange import Demand, Exchanged
 from batchmill.domain.outcome import Outcome, unstorable
@@ -27,27 +29,39 @@ LAST_POLL_DEAF = 0.5
 FULL = 1.0
 LIMITED = 1.0
 BLOCK = 1_000
+CROWD = 500
+
+
+@dataclass(eq=False)
+class Clerk:
+    """Makes one call at a time, over a connection of its own."""
+
+    delivery: Delivery
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    under_way: Sequence[Outcome] = ()
 
 
 class Exchange:
+    """The first clerk does all there is to do; others help when outcomes crowd. While Postgres
+    commits for one, it has the next block at hand."""
+
     def __init__(
         self,
-        delivery: Delivery,
+        deliveries: Iterable[Delivery],
         executor: Executor,
         listener: Listener,
         worker: int,
         on_unclear: Callable[[], Awaitable[None]],
     ):
-        self._delivery = delivery
+        self._clerks = [Clerk(delivery) for delivery in deliveries]
         self._executor = executor
         self._listener = listener
         self._worker = worker
         self._on_unclear = on_unclear
         self._waiting: deque[Outcome] = deque()
-        self._under_way: Sequence[Outcome] = ()
+        self._crowded = asyncio.Event()
         self._all_recorded = asyncio.Event()
         self._all_recorded.set()
-        self._busy = asyncio.Lock()
         self._bell = Bell()
         self._poll = FIRST_POLL
         self._pause = 0.0
@@ -60,17 +74,20 @@ class Exchange:
         if outcome is not None:
             self._waiting.append(outcome)
             self._all_recorded.clear()
+            if self._is_crowded:
+                self._crowded.set()
         self._bell.ring()
 
     @property
     def fences(self) -> set[int]:
         """Of the attempts that have ended here but may not be recorded yet."""
-        return {ended.claim.fence for ended in (*self._waiting, *self._under_way)}
+        under_way = (ended for clerk in self._clerks for ended in clerk.under_way)
+        return {ended.claim.fence for ended in (*self._waiting, *under_way)}
 
     async def stop_claiming(self) -> None:
         """A claim under way is still taken in: cut off, its jobs would be nobody's."""
         self._is_claiming = False
-        async with self._busy:
+        async with self._all_quiet():
             pass
 
     def drop(self) -> None:
@@ -82,26 +99,51 @@ class Exchange:
 
     async def run(self) -> None:
         """Ends when the worker is no longer live."""
-        backoff = Backoff()
+        first, *others = self._clerks
         with self._listener.bell("work") as self._bell:
+            serving = {asyncio.create_task(self._serve(first))}
+            serving |= {asyncio.create_task(self._help(clerk)) for clerk in others}
+            try:
+                done, _ = await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in serving:
+                    task.cancel()
+                await asyncio.gather(*serving, return_exceptions=True)
+        for task in done:
+            task.result()
+
+    async def _serve(self, clerk: Clerk) -> None:
+        backoff = Backoff()
+        with suppress(LeaseLost):
             while True:
                 await self._something_to_do()
-                try:
-                    async with self._busy:
-                        await self._exchange()
-                except LeaseLost:
-                    return
-                except Exception as error:
-                    if not is_unavailable(error):
-                        raise
-                    backoff.warn(log, "Cannot hand over outcomes or claim jobs yet: %s", error)
-                    await backoff.wait()
-                else:
-                    backoff.reset()
+                await self._call(clerk, backoff)
+
+    async def _help(self, clerk: Clerk) -> None:
+        backoff = Backoff()
+        with suppress(LeaseLost):
+            while True:
+                await self._crowd()
+                await self._call(clerk, backoff)
+                # The first may have left for this what is less than a crowd.
+                self._bell.ring()
+
+    async def _call(self, clerk: Clerk, backoff: Backoff) -> None:
+        try:
+            await self._clear_up()
+            async with clerk.busy:
+                await self._exchange(clerk)
+        except Exception as error:
+            if not is_unavailable(error):
+                raise
+            backoff.warn(log, "Cannot hand over outcomes or claim jobs yet: %s", error)
+            await backoff.wait()
+        else:
+            backoff.reset()
 
     async def _something_to_do(self) -> None:
         """Waits until there is something to record, or time to look for work."""
-        while not self._waiting:
+        while not self._is_worth_a_call():
             self._executor.release_late()
             has_room = self._demand() is not None
             if has_room and not self._pause:
@@ -111,33 +153,64 @@ class Exchange:
             elif has_room:
                 return
 
-    async def _exchange(self) -> None:
+    async def _crowd(self) -> None:
+        while not self._is_crowded:
+            self._crowded.clear()
+            await self._crowded.wait()
+
+    @property
+    def _is_crowded(self) -> bool:
+        return len(self._waiting) >= CROWD
+
+    def _is_worth_a_call(self) -> bool:
+        """Anything is, but beside another call, which it would have to wait for, only a crowd."""
+        is_busy = any(clerk.busy.locked() for clerk in self._clerks)
+        return self._is_crowded if is_busy else bool(self._waiting)
+
+    @asynccontextmanager
+    async def _all_quiet(self) -> AsyncIterator[None]:
+        """While no call is under way."""
+        async with AsyncExitStack() as stack:
+            for clerk in self._clerks:
+                await stack.enter_async_context(clerk.busy)
+            yield
+
+    async def _clear_up(self) -> None:
+        """Not a claim may have been lost, but only the answer to it. What else was claimed has to
+        be known by then."""
         if self._is_unclear and self._is_claiming:
-            # Not the claim may have been lost, but only the answer to it.
-            await self._on_unclear()
-            self._is_unclear = False
+            async with self._all_quiet():
+                if self._is_unclear:
+                    await self._on_unclear()
+                    self._is_unclear = False
+
+    async def _exchange(self, clerk: Clerk) -> None:
         demand, block = self._demand(), self._take()
         if not block and demand is None:
             return
-        answer = await self._answer(block, demand)
-        self._under_way = ()
-        if not self._waiting:
+        clerk.under_way = block
+        with self._executor.expecting(demand):
+            answer = await self._answer(clerk, demand)
+        clerk.under_way = ()
+        if not self._waiting and not any(other.under_way for other in self._clerks):
             self._all_recorded.set()
         for claim in answer.claims:
             self._executor.start(claim)
         if demand is not None:
             self._plan(demand, answer)
 
-    async def _answer(self, block: Sequence[Outcome], demand: Demand | None) -> Exchanged:
+    async def _answer(self, clerk: Clerk, demand: Demand | None) -> Exchanged:
+        block = clerk.under_way
         try:
-            answer = await self._delivery.exchange(block, demand)
+            answer = await clerk.delivery.exchange(block, demand)
         except Exception as error:
             if is_unavailable(error) or isinstance(error, LeaseLost) or not block:
                 self._waiting.extendleft(reversed(block))
+                clerk.under_way = ()
                 self._is_unclear |= demand is not None
                 raise
             # Neither has to suffer from what is wrong with the other: the next round claims.
-            await self._record(block)
+            await self._record(clerk, block)
             return Exchanged()
         log_refused(answer)
         return answer
@@ -157,8 +230,7 @@ class Exchange:
 
     def _take(self) -> Sequence[Outcome]:
         count = min(BLOCK, len(self._waiting))
-        self._under_way = [self._waiting.popleft() for _ in range(count)]
-        return self._under_way
+        return [self._waiting.popleft() for _ in range(count)]
 
     def _plan(self, demand: Demand, answer: Exchanged) -> None:
         """When to look again."""
@@ -179,31 +251,31 @@ class Exchange:
             self._pause = min(self._poll, longest, longest if wait is None else wait)
             self._poll = min(self._poll * 2, longest)
 
-    async def _record(self, block: Sequence[Outcome]) -> None:
+    async def _record(self, clerk: Clerk, block: Sequence[Outcome]) -> None:
         """By itself, until it is done: an answer that was lost on the way is harmless, since what
         was recorded is refused from then on."""
         backoff = Backoff()
         while block:
             try:
-                log_refused(await self._delivery.exchange(block, None))
+                log_refused(await clerk.delivery.exchange(block, None))
             except InvalidInput as error:
-                await self._record_apart(list(block), error)
+                await self._record_apart(clerk, list(block), error)
             except Exception as error:
                 backoff.warn(log, "Cannot record %d outcomes yet: %s", len(block), error)
                 await backoff.wait()
                 continue
             return
 
-    async def _record_apart(self, block: list[Outcome], error: InvalidInput) -> None:
+    async def _record_apart(self, clerk: Clerk, block: list[Outcome], error: InvalidInput) -> None:
         """Something in the block cannot be stored: finds it, and fails only that."""
         if len(block) > 1:
             middle = len(block) // 2
-            await self._record(block[:middle])
-            await self._record(block[middle:])
+            await self._record(clerk, block[:middle])
+            await self._record(clerk, block[middle:])
         elif block[0].kind == "failed":
             log.error("Cannot record that job %s failed: %s", block[0].claim.id, error)
         else:
-            await self._record([unstorable(block[0].claim, str(error))])
+            await self._record(clerk, [unstorable(block[0].claim, str(error))])
 
 
 def log_refused(answer: Exchanged) -> None:

@@ -5,12 +5,14 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import Any
 
 from batchmill.domain import outcome
+from batchmill.domain.exchange import Demand
 from batchmill.domain.failure import classify
 from batchmill.domain.job import Claim
 from batchmill.domain.outcome import Outcome
@@ -70,6 +72,7 @@ class Executor:
         self._left = {name: pools.get(name, concurrency + prefetch) for name in tasks}
         self._patience = patience
         self._free = concurrency
+        self._expected = 0
         self._attempts: dict[int, Attempt] = {}
         self._waiting: deque[Attempt] = deque()
         self._pace = Pace(concurrency)
@@ -85,8 +88,26 @@ class Executor:
         """How many attempts could run now, and how many more may wait here: what the slots get
         through in a moment, if handlers are short. Half of it has to be used up first, since jobs
         cost less by the block."""
-        spare = self._may_wait() - len(self._waiting)
-        return self._free, spare if self._free or spare > len(self._waiting) else 0
+        free = max(0, self._free - self._expected)
+        waiting = len(self._waiting) + max(0, self._expected - self._free)
+        spare = self._may_wait() - waiting
+        return free, spare if free or spare > waiting else 0
+
+    @contextmanager
+    def expecting(self, demand: Demand | None) -> Iterator[None]:
+        """Keeps the room for what a claim may bring while it is under way."""
+        count = demand.want + demand.spare if demand else 0
+        kept = {task: min(most, count) for task, most in demand.wants.items()} if demand else {}
+        self._keep(count, kept)
+        try:
+            yield
+        finally:
+            self._keep(-count, {task: -most for task, most in kept.items()})
+
+    def _keep(self, count: int, of_tasks: Mapping[str, int]) -> None:
+        self._expected += count
+        for task, most in of_tasks.items():
+            self._left[task] -= most
 
     def wants(self) -> dict[str, int]:
         """How many of each task there is room for in its pool."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("batchmill.worker")
 
 CANCEL_AGAIN = 1.0
+CALLS = 2
 
 
 class Shift:
@@ -42,8 +43,10 @@ class Shift:
         self._options = options
         self._database = mill.database
         self._lost = asyncio.Event()
-        self._delivery = PostgresDelivery(mill.database, patience=options.lease / 2)
-        self._reporter = Reporter(self._delivery, self._refused)
+        self._deliveries = [
+            PostgresDelivery(mill.database, patience=options.lease / 2) for _ in range(CALLS)
+        ]
+        self._reporter = Reporter(self._deliveries[0], self._refused)
         self._runners = Runners(
             mill,
             self,
@@ -75,7 +78,7 @@ class Shift:
         line = LeaseLine(self._database.dsn, self._worker, options.lease)
         self._heartbeat = Heartbeat(line, options.lease, self._cancelled, self._lose)
         self._exchange = Exchange(
-            self._delivery,
+            self._deliveries,
             self._executor,
             self._mill.listener,
             self._worker,
@@ -123,7 +126,8 @@ class Shift:
         if not self._lost.is_set():
             await self._set_state("stopped")
         await self._runners.close()
-        await self._delivery.close()
+        for delivery in self._deliveries:
+            await delivery.close()
 
     async def _set_state(self, state: str) -> None:
         with suppress(Exception):
@@ -155,7 +159,7 @@ class Shift:
 
     async def _release_unknown(self) -> None:
         """Gives back jobs that count as ours although the answer to their claim never came."""
-        held = await self._delivery.held(self._worker)
+        held = await self._deliveries[0].held(self._worker)
         known = {attempt.claim.fence for attempt in self._executor.attempts}
         known |= self._exchange.fences
         for claim in held:

@@ -32,7 +32,7 @@ class WorkerOptions:
     """
 
     concurrency: int = 100
-    prefetch: int = 2_000
+    prefetch: int = 3_000
     pools: dict[str, int] = field(default_factory=dict)
     threads: int = 32
     processes: int = os.cpu_count() or 1
