@@ -43,7 +43,8 @@ class JobInfo:
         self.key = claim.key
         self.attempt = claim.attempt
         self.snoozes = claim.snoozes
-        self.labels = claim.labels
+        # All jobs of a batch get the same ones; what a handler does to them is its own affair.
+        self.labels = dict(claim.labels)
         self.cancelled = False
         self._claim = claim
         self._deadline = None if timeout is None else time.monotonic() + timeout

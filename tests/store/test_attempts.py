@@ -175,6 +175,7 @@ def test_a_worker_that_cannot_be_given_up_yet_holds_up_no_other(
     (held,) = engine.claim(worker, "work", want=1)
     (lost,) = engine.claim(engine.worker("work"), "work", want=1)
     holder = sessions()
+    engine.conn.execute("set lock_timeout = '5s'")
     with holder.conn.transaction():
         holder.rows("select id from batchmill.workers where id = %s for update", worker)
         engine.advance_clock(LEASE + 1)

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import Any, cast
 
+import pytest
+
 from batchmill.domain import outcome
 from batchmill.domain.exchange import Demand, Exchanged
 from batchmill.domain.job import Claim
 from batchmill.domain.outcome import Outcome
 from batchmill.errors import DatabaseUnavailable, InvalidInput
+from batchmill.store.backoff import Backoff
 from batchmill.store.listen import Bell, Listener
 from batchmill.worker.delivery import Delivery
 from batchmill.worker.exchange import CROWD, Exchange
@@ -32,13 +35,12 @@ class Store:
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
         if any(o.claim == BAD and o.kind == "completed" for o in outcomes):
             raise InvalidInput("It holds a NUL.")
-        self.recorded |= {o.claim.id: o.kind for o in outcomes}
-        if demand is None:
-            return Exchanged()
-        self.demands.append(demand)
-        answer = self.answers.pop(0) if self.answers else Exchanged()
+        answer = self.answers.pop(0) if demand and self.answers else Exchanged()
+        if demand is not None:
+            self.demands.append(demand)
         if isinstance(answer, Exception):
             raise answer
+        self.recorded |= {o.claim.id: o.kind for o in outcomes}
         return answer
 
 
@@ -46,11 +48,12 @@ class Slots:
     """An executor with room for one, and one more ahead."""
 
     def __init__(self) -> None:
+        self.space: tuple[int, int] = (1, 1)
         self.started: list[Claim] = []
         self.begun = asyncio.Event()
 
     def room(self) -> tuple[int, int]:
-        return 1, 1
+        return self.space
 
     def wants(self) -> dict[str, int]:
         return {"work": 1}
@@ -115,7 +118,7 @@ async def test_a_claim_whose_answer_is_lost_is_cleared_up_before_the_next() -> N
 
 
 async def test_an_outcome_is_kept_until_the_store_has_it() -> None:
-    store, slots = Store(Exchanged(), DatabaseUnavailable("gone"), Exchanged()), Slots()
+    store, slots = Store(DatabaseUnavailable("gone")), Slots()
     async with exchanging([store], slots, []) as exchange:
         exchange.add(outcome.completed(GOOD, "1"))
         await exchange.all_recorded()
@@ -173,17 +176,26 @@ async def test_a_crowd_is_recorded_beside_a_call_that_takes_long() -> None:
 
 
 async def test_less_than_a_crowd_waits_for_the_call_under_way() -> None:
-    first, second = Slow(), Store()
-    async with exchanging([first, second], Slots(), []) as exchange:
+    first, second, slots = Slow(), Slow(), Slots()
+    async with exchanging([first, second], slots, []) as exchange:
         await first.asked.wait()
-        for each in ended(CROWD - 1):
+        slots.space = (0, 0)
+        for each in ended(CROWD):
             exchange.add(each)
+        await second.asked.wait()
         first.gate.set()
+        exchange.add(outcome.completed(GOOD, "1"))
+        await settled()
+        assert first.recorded == {}
+        second.gate.set()
         await exchange.all_recorded()
-        assert (len(first.recorded), len(second.recorded)) == (CROWD - 1, 0)
+    assert (list(first.recorded), len(second.recorded)) == ([GOOD.id], CROWD)
 
 
-async def test_what_may_be_claimed_is_cleared_up_only_when_no_other_answer_is_to_come() -> None:
+async def test_what_may_be_claimed_is_cleared_up_only_when_no_other_answer_is_to_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Backoff, "next_delay", lambda _: 0.0)
     unclear: list[str] = []
     first, second = Slow(DatabaseUnavailable("gone")), Slow()
     async with exchanging([first, second], Slots(), unclear) as exchange:
@@ -192,8 +204,14 @@ async def test_what_may_be_claimed_is_cleared_up_only_when_no_other_answer_is_to
             exchange.add(each)
         await second.asked.wait()
         first.gate.set()
-        await until(lambda: bool(first.demands))
-        assert unclear == []
+        await settled()
+        assert first.demands and unclear == []
         second.gate.set()
-        await until(lambda: bool(unclear))
+        await until(lambda: unclear)
         assert len(second.recorded) == CROWD
+
+
+async def settled() -> None:
+    """Everything that can go on has gone on."""
+    for _ in range(50):
+        await asyncio.sleep(0)

@@ -15,6 +15,7 @@ from batchmill.worker import executor as module
 from batchmill.worker.attempt import Stop
 from batchmill.worker.executor import AHEAD, Executor, Pace
 from batchmill.worker.runners import Runners
+from tests.library.tools import until
 
 MARK = ContextVar("MARK", default=0)
 
@@ -148,7 +149,7 @@ async def test_one_that_was_left_behind_keeps_its_slot_until_it_ends(stand: Stan
     stand.start(2, 3)
     await settled()
     stand.executor.interrupt(Stop.CANCELLED, lambda claim: claim.id == 1)
-    await asyncio.sleep(0.05)
+    await until(lambda: stand.ended)
     assert stand.ended == [(1, "cancelled")]
     assert stand.begun == [2] and stand.executor.room()[0] == 0
     await stand.let_go(1)

@@ -42,6 +42,17 @@ async def test_results_come_merged_in_the_order_of_submission(mill: Mill) -> Non
     assert results.batch.state is BatchState.COMPLETED
 
 
+async def test_what_a_handler_does_to_its_labels_reaches_no_other_job(mill: Mill) -> None:
+    @mill.task
+    async def mark(job: Job, n: int) -> int:
+        job.labels[f"seen {n}"] = "yes"
+        return len(job.labels)
+
+    async with mill.running():
+        batch = await mill.submit(mark, range(5), labels={"of": "all"})
+        assert (await batch.results()).values == [2] * 5
+
+
 async def test_failed_jobs_stand_beside_the_results_with_their_reasons(mill: Mill) -> None:
     @mill.task
     async def odd(n: int) -> int:

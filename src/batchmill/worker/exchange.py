@@ -136,6 +136,8 @@ class Exchange:
         except Exception as error:
             if not is_unavailable(error):
                 raise
+            # The others need not wait for this one any more.
+            self._bell.ring()
             backoff.warn(log, "Cannot hand over outcomes or claim jobs yet: %s", error)
             await backoff.wait()
         else:

@@ -6,7 +6,6 @@ create type outcomes as (
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]
 );
 
-
 -- Records how attempts ended, all of them or none. An attempt whose fence is no longer the newest
 -- changes nothing. Returns the ids of the jobs whose outcome was refused for that.
 create function finish(
