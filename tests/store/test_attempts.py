@@ -191,6 +191,20 @@ def test_a_worker_that_was_given_up_for_lost_hears_so_and_gets_no_more(engine: E
         engine.claim(worker, "work")
 
 
+def test_a_claim_tells_whether_its_worker_is_the_only_live_one(engine: Engine, worker: int):
+    def is_alone() -> bool:
+        return engine.value(
+            "select batchmill.claim(%s, '{work}', '{1}', 1, 0, '0') -> 'alone'", worker
+        )
+
+    engine.task("work")
+    assert is_alone()
+    other = engine.worker("work", name="other")
+    assert not is_alone()
+    engine.value("update batchmill.workers set state = 'stopped' where id = %s returning 1", other)
+    assert is_alone()
+
+
 def test_a_job_that_loses_its_worker_every_time_fails(engine: Engine, worker: int):
     batch = engine.batch("work", 1)
     for _ in range(3):

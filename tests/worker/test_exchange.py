@@ -165,20 +165,46 @@ def ended(count: int) -> list[Outcome]:
     return [outcome.completed(Claim(n, n, 1), "1") for n in range(10, 10 + count)]
 
 
+ALONE = Exchanged(claims=[NEXT], is_alone=True)
+AMONG_OTHERS = Exchanged(claims=[NEXT], is_alone=False)
+
+
+async def slow_from_now_on(first: Slow, slots: Slots) -> None:
+    """The first call has told whether there are other workers; the next one is under way."""
+    first.gate.set()
+    await slots.begun.wait()
+    first.gate.clear()
+    first.asked.clear()
+    await first.asked.wait()
+
+
 async def test_a_crowd_is_recorded_beside_a_call_that_takes_long() -> None:
-    first, second = Slow(), Store()
-    async with exchanging([first, second], Slots(), []) as exchange:
-        await first.asked.wait()
+    first, second, slots = Slow(ALONE), Store(), Slots()
+    async with exchanging([first, second], slots, []) as exchange:
+        await slow_from_now_on(first, slots)
         for each in ended(CROWD):
             exchange.add(each)
         await exchange.all_recorded()
         assert len(second.recorded) == CROWD
 
 
-async def test_less_than_a_crowd_waits_for_the_call_under_way() -> None:
-    first, second, slots = Slow(), Slow(), Slots()
+async def test_beside_other_workers_a_crowd_waits_for_the_call_under_way() -> None:
+    first, second, slots = Slow(AMONG_OTHERS), Store(), Slots()
     async with exchanging([first, second], slots, []) as exchange:
-        await first.asked.wait()
+        await slow_from_now_on(first, slots)
+        for each in ended(CROWD):
+            exchange.add(each)
+        await settled()
+        assert second.recorded == {}
+        first.gate.set()
+        await exchange.all_recorded()
+    assert (len(first.recorded), second.recorded) == (CROWD, {})
+
+
+async def test_less_than_a_crowd_waits_for_the_call_under_way() -> None:
+    first, second, slots = Slow(ALONE), Slow(), Slots()
+    async with exchanging([first, second], slots, []) as exchange:
+        await slow_from_now_on(first, slots)
         slots.space = (0, 0)
         for each in ended(CROWD):
             exchange.add(each)
@@ -197,9 +223,9 @@ async def test_what_may_be_claimed_is_cleared_up_only_when_no_other_answer_is_to
 ) -> None:
     monkeypatch.setattr(Backoff, "next_delay", lambda _: 0.0)
     unclear: list[str] = []
-    first, second = Slow(DatabaseUnavailable("gone")), Slow()
-    async with exchanging([first, second], Slots(), unclear) as exchange:
-        await first.asked.wait()
+    first, second, slots = Slow(ALONE, DatabaseUnavailable("gone")), Slow(), Slots()
+    async with exchanging([first, second], slots, unclear) as exchange:
+        await slow_from_now_on(first, slots)
         for each in ended(CROWD):
             exchange.add(each)
         await second.asked.wait()

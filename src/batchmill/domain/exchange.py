@@ -19,9 +19,11 @@ class Demand(NamedTuple):
 class Exchanged(NamedTuple):
     """`refused` are the jobs whose outcome came too late, because they were no longer this
     attempt's; `wait` is the seconds until there may be more to claim, if that is known. Where work
-    was `passed_over`, the worker had room only for jobs that no limit counts."""
+    was `passed_over`, the worker had room only for jobs that no limit counts; one that `is_alone`
+    knows of no other live worker."""
 
     refused: Sequence[int] = ()
     claims: Sequence[Claim] = ()
     wait: float | None = None
     passed_over: bool = False
+    is_alone: bool = False

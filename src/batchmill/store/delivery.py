@@ -30,7 +30,13 @@ class PostgresDelivery:
         else:
             answer = await self._line.value("claim", **call)
         self._since = answer["since"]
-        return Exchanged(answer["refused"], claims(answer), answer["wait"], answer["passed_over"])
+        return Exchanged(
+            answer["refused"],
+            claims(answer),
+            answer["wait"],
+            answer["passed_over"],
+            answer["alone"],
+        )
 
     async def report(self, reports: Iterable[tuple[Claim, Progress]]) -> list[int]:
         return await self._line.value("report_progress", **report_call(reports))

@@ -43,7 +43,8 @@ class Clerk:
 
 class Exchange:
     """The first clerk does all there is to do; others help when outcomes crowd. While Postgres
-    commits for one, it has the next block at hand."""
+    commits for one, it has the next block at hand. Where there are other workers, theirs is at
+    hand, and more calls would only queue for the same lanes."""
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Exchange:
         self._is_claiming = True
         self._is_unclear = False
         self._none_ahead_until = 0.0
+        self._is_alone = False
 
     def add(self, outcome: Outcome | None) -> None:
         """An attempt has ended, with something to record or not; there is room for another."""
@@ -162,7 +164,7 @@ class Exchange:
 
     @property
     def _is_crowded(self) -> bool:
-        return len(self._waiting) >= CROWD
+        return self._is_alone and len(self._waiting) >= CROWD
 
     def _is_worth_a_call(self) -> bool:
         """Anything is, but beside another call, which it would have to wait for, only a crowd."""
@@ -237,6 +239,7 @@ class Exchange:
     def _plan(self, demand: Demand, answer: Exchanged) -> None:
         """When to look again."""
         found, wait = len(answer.claims), answer.wait
+        self._is_alone = answer.is_alone
         is_ready = wait is not None and wait <= 0
         if found:
             self._poll = FIRST_POLL

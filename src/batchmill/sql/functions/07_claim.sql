@@ -1,6 +1,7 @@
 -- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from
 -- lanes that no limit counts. Returns the jobs and their lanes by columns, the seconds until there may
--- be more, and the place from which the next claim needs to look for submitted jobs.
+-- be more, whether no other worker is live, and the place from which the next claim needs to look for
+-- submitted jobs.
 create function claim(
     worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8
 ) returns json
@@ -93,6 +94,7 @@ declare
     taken integer := 0;
     passed_over boolean := false;
     next_at timestamptz := moment;
+    alone boolean;
 begin
     if lane_ids <> '{}' then
         select t.claimed, t.taken, t.passed_over into claimed, taken, passed_over
@@ -101,24 +103,26 @@ begin
     if taken < want + spare then
         next_at := ready_next(claim_from.tasks, moment);
     end if;
-    perform require_live(worker, taken < want and (next_at > moment) is not false);
+    alone := require_live(worker, taken < want and (next_at > moment) is not false);
     return json_build_object(
         'claimed', claimed,
         'passed_over', passed_over,
+        'alone', alone,
         'wait', extract(epoch from next_at - moment),
         'since', seen_until(since),
         'refused', refused);
 end $$;
 
 -- Whoever finds a worker lost or stopped can be sure that it starts nothing any more: this waits for
--- that to be decided, and that waits until this has committed.
-create function require_live(worker bigint, wants_more boolean) returns void
+-- that to be decided, and that waits until this has committed. `alone` tells that no other worker is.
+create function require_live(worker bigint, wants_more boolean, out alone boolean)
 language plpgsql as $$
 begin
     update workers set idle = wants_more where id = worker and state = 'live';
     if not found then
         raise exception 'Worker % is not live.', worker using errcode = 'BM010';
     end if;
+    alone := not exists (select from workers where state = 'live' and id <> worker);
 end $$;
 
 -- When there may be work next, if that is known.
