@@ -8,6 +8,7 @@ import pytest
 
 from batchmill.domain import outcome
 from batchmill.domain.job import Claim, JobState
+from tests.invariants import violations
 from tests.store.engine import LEASE, TRANSIENT, Engine
 
 Sessions = Callable[[], Engine]
@@ -355,3 +356,80 @@ def test_one_claim_hands_jobs_over_in_their_turn(engine: Engine, worker: int):
     turns = [(claim.batch_id, claim.payload) for claim in claims]
     expected = [(sooner, "-1"), (sooner, "-3"), (later, "5"), (later, "1"), (later, "0")]
     assert turns == [(str(batch), payload) for batch, payload in expected]
+
+
+# Jobs that come to an idle worker start without having waited in their lane.
+
+
+@pytest.fixture
+def idle(engine: Engine, worker: int) -> int:
+    """A worker that has done a job of each task, so that their lanes are there."""
+    for task in ("work", "next"):
+        engine.enqueue(task)
+        engine.complete(*engine.claim(worker, task))
+    return worker
+
+
+def payloads(claims: list[Claim]) -> list[str]:
+    return [claim.payload for claim in claims]
+
+
+def test_jobs_that_come_to_an_idle_worker_start_in_their_order(engine: Engine, idle: int):
+    for n, priority in enumerate((0, 5, 0)):
+        engine.enqueue("work", n, priority=priority)
+    claims = engine.claim(idle, "work")
+    assert payloads(claims) == ["1", "0", "2"]
+    assert violations(engine.conn) == []
+    engine.set_limit("task:work", 3)
+    engine.enqueue("work", 3)
+    assert engine.claim(idle, "work") == []
+    engine.complete(*claims)
+    assert payloads(engine.claim(idle, "work")) == ["3"]
+
+
+def test_what_waits_longer_comes_before_what_is_submitted(engine: Engine, idle: int):
+    engine.batch("work", 2)
+    engine.enqueue("work", "late")
+    assert payloads(engine.claim(idle, "work", want=1)) == ["0"]
+    assert set(payloads(engine.claim(idle, "work"))) == {"1", '"late"'}
+
+
+def test_what_waits_in_the_lane_comes_before_what_is_submitted(engine: Engine, idle: int):
+    for n in (1, 2):
+        engine.enqueue("work", n)
+    first = engine.claim(idle, "work", want=1)
+    engine.release(*first)
+    engine.enqueue("work", 3)
+    assert payloads(first + engine.claim(idle, "work")) == ["1", "1", "2", "3"]
+
+
+def test_submitted_jobs_that_differ_start_too(engine: Engine, idle: int):
+    engine.enqueue("work", 1, tenant="ann")
+    engine.enqueue("work", 2)
+    engine.enqueue("next", 3)
+    engine.enqueue("work", 4, delay=60)
+    assert sorted(payloads(engine.claim(idle, "work", "next"))) == ["1", "2", "3"]
+    engine.advance_clock(61)
+    assert payloads(engine.claim(idle, "work", "next")) == ["4"]
+    assert violations(engine.conn) == []
+
+
+def test_no_more_submitted_jobs_start_than_there_is_room_for(engine: Engine, idle: int):
+    for n in range(3):
+        engine.enqueue("work", n)
+    assert payloads(engine.claim(idle, want=5, work=2)) == ["0", "1"]
+    engine.enqueue("next", 9)
+    assert engine.claim(idle, "work", want=0) == []
+    assert sorted(payloads(engine.claim(idle, "work", "next"))) == ["2", "9"]
+
+
+def test_a_busy_worker_starts_what_was_submitted_as_it_ends_what_it_had(engine: Engine, idle: int):
+    engine.enqueue("work", 1)
+    (running,) = engine.claim(idle, "work")
+    engine.enqueue("work", 2)
+    refused, claims = engine.turn(idle, "work", ended=[outcome.completed(running, "1")])
+    assert (refused, payloads(claims)) == ([], ["2"])
+    engine.enqueue("work", 3)
+    refused, again = engine.turn(idle, "work", ended=[outcome.released(claims[0])])
+    assert (refused, payloads(again + engine.claim(idle, "work"))) == ([], ["2", "3"])
+    assert violations(engine.conn) == []

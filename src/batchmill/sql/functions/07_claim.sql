@@ -11,11 +11,16 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 set plan_cache_mode = force_generic_plan as $$
 declare
     submitted bigint[];
+    at_once json;
     open bigint[];
 begin
     perform hold_limits_shared();
     submitted := submitted_jobs(since);
     if submitted <> '{}' then
+        at_once := start_at_once(submitted, worker, claim.tasks, wants, want, since);
+        if at_once is not null then
+            return at_once;
+        end if;
         perform lock_lanes(lanes_of_submitted(submitted));
         perform put_into_lanes(submitted);
     end if;
@@ -48,6 +53,62 @@ begin
     update jobs set lane_id = lane_for(task, tenant, null, key), submitted_by = null
     where id = any (job_ids);
     perform wait_in_lanes(job_ids, clock());
+end $$;
+
+-- Whether nothing waits for these tasks and no limit counts any job.
+create function is_quiet(of_tasks text[], moment timestamptz) returns boolean
+language plpgsql as $$
+begin
+    return not exists (select from limits where counts)
+        and (ready_next(of_tasks, moment) <= moment) is not true;
+end $$;
+
+-- The everyday case of jobs that come to an idle worker, all alike: they start without having waited in
+-- their lane. Null where that cannot be.
+create function start_at_once(
+    job_ids bigint[], worker bigint, of_tasks text[], wants integer[], want integer, since xid8,
+    refused bigint[] default '{}'
+) returns json
+language plpgsql as $$
+declare
+    moment timestamptz := clock();
+    alike record;
+    lane lanes;
+    claimed json;
+begin
+    if cardinality(job_ids) > want or not is_quiet(of_tasks, moment) then
+        return null;
+    end if;
+    select min(task) as task, min(tenant) as tenant, min(task) = max(task)
+        and min(tenant) = max(tenant) and bool_and(state = 'ready' and key = '') as are_so
+    into alike from jobs where id = any (job_ids);
+    if not alike.are_so or cardinality(job_ids) > wants[array_position(of_tasks, alike.task)] then
+        return null;
+    end if;
+    update lanes set running = running + cardinality(job_ids)
+    where batch_id is null and task = alike.task and tenant = alike.tenant and key = '' and ready_at is null
+    returning * into lane;
+    if lane.id is null then
+        return null;
+    end if;
+    with started as (
+        update jobs
+        set state = 'running', attempt = attempt + 1, fence = nextval('fences'), worker_id = worker,
+            started_at = moment, lane_id = lane.id, submitted_by = null
+        where id = any (job_ids)
+        returning id, fence, attempt, payload, position, snoozes, checkpoints, created_at, labels, priority
+    )
+    select json_build_object(
+        'lanes', json_build_array(array[lane.id], array[lane.task], array[lane.tenant], array[lane.key],
+            array[null], array[null]),
+        'jobs', json_build_array(
+            json_agg(id), json_agg(fence), json_agg(lane.id), json_agg(attempt), json_agg(payload::text),
+            json_agg(position), json_agg(snoozes), json_agg(checkpoints),
+            json_agg(date_part('epoch', created_at)), json_agg(labels)))
+    into claimed
+    from (select * from started order by priority desc, id) in_turn;
+    return answered(claimed, cardinality(job_ids), false, worker, of_tasks, want, want, since, refused,
+        moment);
 end $$;
 
 -- Locks and returns lanes with work and room, those that have waited longest first.
@@ -93,15 +154,27 @@ declare
     claimed json;
     taken integer := 0;
     passed_over boolean := false;
-    next_at timestamptz := moment;
-    alone boolean;
 begin
     if lane_ids <> '{}' then
         select t.claimed, t.taken, t.passed_over into claimed, taken, passed_over
         from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, moment) t;
     end if;
-    if taken < want + spare then
-        next_at := ready_next(claim_from.tasks, moment);
+    return answered(claimed, taken, passed_over, worker, claim_from.tasks, want, want + spare, since, refused,
+        moment);
+end $$;
+
+-- What a claim returns, and whether its worker now waits for more.
+create function answered(
+    claimed json, taken integer, passed_over boolean, worker bigint, tasks text[], want integer,
+    room integer, since xid8, refused bigint[], moment timestamptz
+) returns json
+language plpgsql as $$
+declare
+    next_at timestamptz := moment;
+    alone boolean;
+begin
+    if taken < room then
+        next_at := ready_next(answered.tasks, moment);
     end if;
     alone := require_live(worker, taken < want and (next_at > moment) is not false);
     return json_build_object(

@@ -23,6 +23,12 @@ begin
         perform lock_lanes(ending);
     else
         perform lock_lanes(ending || lanes_of_submitted(submitted));
+        if is_quiet(turn.tasks, clock()) then
+            refused := finish_held(o, lock_above(ending));
+            return coalesce(
+                start_at_once(submitted, worker, turn.tasks, wants, want, since, refused),
+                wait_for_next(submitted, worker, turn.tasks, want, since, refused));
+        end if;
         perform put_into_lanes(submitted);
     end if;
     open := open_lanes(turn.tasks, wants, want + spare);
@@ -30,6 +36,16 @@ begin
     refused := finish_held(o, limit_ids);
     return claim_from(still_open(open || ending, turn.tasks, clock()), limit_ids, worker, turn.tasks,
         wants, want, spare, since, refused);
+end $$;
+
+-- Where something has come between: it is all in its lanes by the next claim, which is due at once.
+create function wait_for_next(
+    submitted bigint[], worker bigint, of_tasks text[], want integer, since xid8, refused bigint[]
+) returns json
+language plpgsql as $$
+begin
+    perform put_into_lanes(submitted);
+    return answered(null, 0, false, worker, of_tasks, want, want, since, refused, clock());
 end $$;
 
 -- Those of held lanes that jobs can start from, now that others have ended there.
