@@ -236,6 +236,9 @@ def start_pgbouncer(
 def create_database(server_dsn: str, name: str, template: str = "template1") -> str:
     statement = sql.SQL("create database {} template {}")
     execute(server_dsn, statement.format(sql.Identifier(name), sql.Identifier(template)))
+    # Our user has the name of the schema, which would be searched for that alone; others have not.
+    statement = sql.SQL("alter database {} set search_path = public")
+    execute(server_dsn, statement.format(sql.Identifier(name)))
     return with_database(server_dsn, name)
 
 

@@ -34,7 +34,7 @@ begin
         raise exception 'An item is {"payload": …} with options, not %.', left(job::text, 100)
             using errcode = 'BM002';
     end if;
-    perform check_priority((job ->> 'priority')::integer);
+    perform batchmill.check_priority((job ->> 'priority')::integer);
     if has_key and not known.keyed then
         raise exception 'The task "%" declares no key, so its jobs cannot have one.', known.name
             using errcode = 'BM002';
