@@ -4,6 +4,9 @@ Each invariant is a query that finds what breaks it, one readable line each. The
 statement, so that they all see the same moment even while workers go on.
 """
 
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -97,6 +100,18 @@ INVARIANTS = {
               and payload ->> 'batch_id' = b.id::text) c
         where b.on_finish is not null
           and c.calls <> b.generation - (b.finished_at is null)::integer""",
+    "everyone who is to be told of a batch is told once in each generation that finished": """
+        select format('notification %s of batch %s, told of generation %s of %s', n.id, b.id,
+            n.told_generation, b.generation)
+        from kept b join batchmill.notifications n on n.batch_id = b.id
+        where b.finished_at is not null and n.told_generation <> b.generation
+           or n.told_generation > b.generation
+        union all
+        select format('notification %s has %s jobs for generation %s', payload ->> 'notification_id',
+            count(*), payload -> 'batch' ->> 'generation')
+        from every_job where task in ('batchmill.webhook', 'batchmill.email')
+        group by payload ->> 'notification_id', payload -> 'batch' ->> 'generation'
+        having count(*) > 1""",
     "a batch tells once that it started, before any job does": """
         select format('batch %s, started at %s: told %s times, as number %s, its first job as %s',
             b.id, b.started_at, e.starts, e.number, e.first_job)
@@ -200,13 +215,50 @@ INVARIANTS = {
         select format('jobs %s of %s share the key %s', array_agg(id), tenant, dedup_key)
         from batchmill.jobs where dedup_key is not null
         group by tenant, dedup_key having count(*) > 1""",
-    "one tenant owns a batch, its jobs, events and lanes": """
+    "one tenant owns a batch, its jobs, events, lanes and artifacts": """
         select format('%s %s belongs to %s, batch %s to %s', what, o.id, o.tenant, b.id, b.tenant)
         from batchmill.batches b join (
-            select 'job' as what, id, batch_id, tenant from every_job
-            union all select 'event', number, batch_id, tenant from batchmill.events
-            union all select 'lane', id, batch_id, tenant from batchmill.lanes) o
-            on o.batch_id = b.id and o.tenant <> b.tenant""",
+            select 'job' as what, id::text, batch_id, tenant from every_job
+            union all select 'event', number::text, batch_id, tenant from batchmill.events
+            union all select 'lane', id::text, batch_id, tenant from batchmill.lanes
+            union all select 'artifact', id::text, batch_id, tenant from batchmill.artifacts
+            union all select 'use of', u.artifact_id::text, u.batch_id, a.tenant
+            from batchmill.artifact_uses u join batchmill.artifacts a on a.id = u.artifact_id) o
+            on o.batch_id = b.id and o.tenant <> b.tenant
+        union all
+        select format('artifact %s belongs to %s, job %s to %s', a.id, a.tenant, j.id, j.tenant)
+        from batchmill.artifacts a join every_job j on j.id = a.job_id and j.tenant <> a.tenant""",
+    "what waits for the end of an attempt belongs to the attempt that runs": """
+        select format('artifact %s of job %s is stored, its fence %s is not the newest', a.id,
+            a.job_id, a.fence)
+        from batchmill.artifacts a left join batchmill.jobs j on j.id = a.job_id
+        where a.state = 'stored' and j.fence is distinct from a.fence""",
+    "nothing that is recorded names a file that may still go": """
+        select format('the result of job %s names artifact %s, which is %s', f.id, a.id, a.state)
+        from batchmill.finished f
+        cross join lateral unnest(batchmill.named_artifacts(f.result::text)) named
+        join batchmill.artifacts a on a.id = named
+        where a.state in ('writing', 'stored')
+        union all
+        select format('the payload of job %s names artifact %s, which is %s', j.id, a.id, a.state)
+        from batchmill.jobs j
+        cross join lateral unnest(batchmill.named_artifacts(j.payload::text)) named
+        join batchmill.artifacts a on a.id = named
+        where a.state <> 'kept'""",
+    "a batch's files live as long as the batch": """
+        select format('artifact %s goes at %s, batch %s at %s', a.id, a.expires_at, b.id,
+            b.expires_at)
+        from batchmill.artifacts a
+        join batchmill.artifact_uses u on u.artifact_id = a.id
+        join batchmill.batches b on b.id = u.batch_id
+        where a.expires_at < b.expires_at""",
+    "a tenant has stored what its artifacts take up": """
+        select format('%s has stored %s bytes, its artifacts have %s', tenant, u.bytes, a.bytes)
+        from (select tenant, stored_bytes as bytes from batchmill.usage) u
+        full join (
+            select tenant, sum(size) as bytes from batchmill.artifacts group by tenant) a
+            using (tenant)
+        where coalesce(u.bytes, 0) <> coalesce(a.bytes, 0)""",
     "a job waits in its own lane": """
         select format('job %s of %s waits in lane %s of %s', j.id,
             (j.task, j.tenant, j.batch_id, j.key), l.id, (l.task, l.tenant, l.batch_id, l.key))
@@ -294,3 +346,31 @@ def query(invariants: dict[str, str]) -> str:
         for name, text in invariants.items()
     )
     return SHARED + "\nunion all\n".join(parts)
+
+
+def file_violations(conn: psycopg.Connection[Any], root: Path) -> list[str]:
+    """What is wrong between the rows of artifacts and the files of a local store: every file that
+    counts is there as it was recorded, and no file is there that no row knows of."""
+    found = conn.execute(
+        "select id, state, size, sha256, storage_key from batchmill.artifacts"
+    ).fetchall()
+    known = {root / key for *_, key in found}
+    known |= {path.with_name(f"{path.name}.part") for path in known}
+    unknown = [f"nobody knows of {path.name}" for path in files_in(root) if path not in known]
+    wrong = [
+        f"artifact {id} ({state}) is not the file that was recorded"
+        for id, state, size, sha256, key in found
+        if state in ("stored", "kept") and described(root / key) != (size, sha256)
+    ]
+    return unknown + wrong
+
+
+def files_in(root: Path) -> Iterator[Path]:
+    return (path for path in root.rglob("*") if path.is_file())
+
+
+def described(path: Path) -> tuple[int, str] | None:
+    if not path.exists():
+        return None
+    content = path.read_bytes()
+    return len(content), hashlib.sha256(content).hexdigest()

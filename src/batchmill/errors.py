@@ -11,18 +11,38 @@
     │   ├── PayloadTooLarge
     │   ├── InvalidCron
     │   ├── InvalidLimit
-    │   └── IdempotencyConflict  the key was used for another request
-    ├── NotFound                 no such batch, job, limit or schedule
+    │   ├── IdempotencyConflict  the key was used for another request
+    │   ├── ArtifactTooLarge
+    │   └── RangeNotSatisfiable  no byte of the file lies in the range that was asked for
+    ├── NotFound                 no such batch, job, artifact, limit or schedule
     ├── Conflict                 the thing is not in a state that allows it
+    ├── Refused                  the caller may not do this
+    │   ├── NotAuthenticated     without a key, or with one that is not valid
+    │   ├── Forbidden            with this key, or from this place
+    │   └── QuotaExceeded        more than the tenant may use, with `used` and `limit`
+    │       └── StorageExceeded  more bytes than the tenant may store
     ├── JobFailed                raised by result() for a job that failed
     │   └── JobCancelled
     ├── LeaseLost                this attempt is no longer the newest; its writes are refused
+    ├── FetchError               a URL could not be fetched
+    │   ├── BadUrl               Permanent: malformed, or of a kind that is not fetched
+    │   ├── AddressRefused       Permanent: not a public address
+    │   ├── TooManyRedirects     Permanent
+    │   ├── ResponseTooLarge     Permanent
+    │   ├── BadResponse          Permanent: not HTTP, or not what it says it is
+    │   ├── BadStatus            to be tried again or not, as the status says
+    │   ├── ResponseTooSlow      Transient
+    │   └── Unreachable          Transient: no such name, no connection, or it broke off
+    ├── StorageError             the artifact store failed
+    ├── InvalidLink              the signature does not fit what it came with
+    │   └── LinkExpired
     ├── Transient                raise in a handler: try again
     └── Permanent                raise in a handler: trying again would not help
 
 Each has a `code`, stable across versions, for programs; its text is for people.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -79,12 +99,67 @@ class IdempotencyConflict(InvalidInput):
     code = "idempotency_conflict"
 
 
+class ArtifactTooLarge(InvalidInput):
+    code = "artifact_too_large"
+
+
+class RangeNotSatisfiable(InvalidInput):
+    code = "range_not_satisfiable"
+
+    def __init__(self, size: int):
+        self.size = size
+        super().__init__(f"The file has {size:,} bytes, and none of them lies in that range.")
+
+
 class NotFound(BatchmillError):
     code = "not_found"
 
 
 class Conflict(BatchmillError):
     code = "conflict"
+
+
+class Refused(BatchmillError):
+    code = "refused"
+
+
+class NotAuthenticated(Refused):
+    code = "not_authenticated"
+
+
+class Forbidden(Refused):
+    code = "forbidden"
+
+
+class QuotaExceeded(Refused):
+    code = "quota_exceeded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        used: int | None = None,
+        limit: int | None = None,
+        retry_after: float | None = None,
+    ):
+        self.used = used
+        self.limit = limit
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class StorageExceeded(QuotaExceeded):
+    """`used` and `limit` are bytes."""
+
+    code = "storage_exceeded"
+
+    def __init__(self, *, used: int, limit: int):
+        super().__init__(
+            f"There is no room for this file: {used:,} of {limit:,} bytes are used. Delete files "
+            "or batches that nobody needs any more.",
+            used=used,
+            limit=limit,
+        )
 
 
 class JobFailed(BatchmillError):
@@ -104,8 +179,26 @@ class LeaseLost(BatchmillError):
     code = "lease_lost"
 
 
+class StorageError(BatchmillError):
+    """`is_full`: there is no space left."""
+
+    code = "storage"
+
+    def __init__(self, message: str, *, is_full: bool = False):
+        self.is_full = is_full
+        super().__init__(message)
+
+
+class InvalidLink(BatchmillError):
+    code = "invalid_link"
+
+
+class LinkExpired(InvalidLink):
+    code = "link_expired"
+
+
 class HandlerError(BatchmillError):
-    """What Transient and Permanent share: the message is shown to end users as it stands."""
+    """What the errors below share: the message is shown to end users as it stands."""
 
     def __init__(self, message: str, *, code: str, retry_after: float | None = None):
         self.error_code = code
@@ -129,3 +222,49 @@ class Permanent(HandlerError):
 
     def __init__(self, message: str, *, code: str = "permanent"):
         super().__init__(message, code=code)
+
+
+class FetchError(HandlerError):
+    """Names a host at most, never an address: that may be of a network end users do not see."""
+
+    code = "fetch"
+
+    def __init__(self, message: str):
+        super().__init__(message, code=self.code)
+
+
+class BadUrl(FetchError, Permanent):
+    code = "bad_url"
+
+
+class AddressRefused(FetchError, Permanent):
+    code = "address_refused"
+
+
+class TooManyRedirects(FetchError, Permanent):
+    code = "too_many_redirects"
+
+
+class ResponseTooLarge(FetchError, Permanent):
+    code = "too_large"
+
+
+class BadResponse(FetchError, Permanent):
+    code = "bad_response"
+
+
+class BadStatus(FetchError):
+    code = "bad_status"
+
+    def __init__(self, message: str, *, status: int, headers: Mapping[str, str]):
+        self.status = status
+        self.headers = headers
+        super().__init__(message)
+
+
+class ResponseTooSlow(FetchError, Transient):
+    code = "too_slow"
+
+
+class Unreachable(FetchError, Transient):
+    code = "unreachable"

@@ -22,7 +22,8 @@ from batchmill import (
     Transient,
     WorkerOptions,
 )
-from batchmill.events import stream
+from batchmill.events import chunk, hub
+from batchmill.store import batches
 from tests.invariants import violations
 from tests.library.tools import echo_on, types, until, until_event
 
@@ -176,7 +177,6 @@ async def test_the_log_can_be_resumed_from_every_number(mill: Mill) -> None:
         log = await log_of(batch)
         for number in range(len(log) + 1):
             assert await log_of(batch, number) == log[number:]
-        assert await log_of(batch, len(log) + 100) == []
 
 
 async def test_every_reader_gets_the_same_whenever_and_wherever_it_joins(
@@ -242,8 +242,8 @@ async def test_a_reader_ends_with_the_batch_and_goes_on_after_a_retry(mill: Mill
     ]
 
 
-@pytest.mark.parametrize("jobs", [stream.PAGE // 2 - 2, stream.PAGE // 2 - 1, stream.PAGE // 2])
-async def test_a_log_that_fills_its_last_page_ends_too(mill: Mill, jobs: int) -> None:
+@pytest.mark.parametrize("jobs", [chunk.SIZE // 2 - 2, chunk.SIZE // 2 - 1, chunk.SIZE // 2])
+async def test_a_log_that_fills_its_last_chunk_ends_too(mill: Mill, jobs: int) -> None:
     batch = await mill.submit(echo_on(mill), range(jobs))
     async with mill.running():
         await batch.wait()
@@ -251,8 +251,8 @@ async def test_a_log_that_fills_its_last_page_ends_too(mill: Mill, jobs: int) ->
     assert len(log) == 2 * jobs + 2
 
 
-async def test_a_log_of_several_pages_with_several_ends_is_read_to_the_last(
-    mill: Mill, monkeypatch: pytest.MonkeyPatch
+async def test_a_log_of_several_chunks_with_several_ends_is_read_to_the_last(
+    mill: Mill, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @mill.task(retry=Retry(attempts=1))
     async def fail(n: int) -> None:
@@ -265,9 +265,10 @@ async def test_a_log_of_several_pages_with_several_ends_is_read_to_the_last(
             await batch.retry()
         await batch.wait()
         last = (await batch.get()).last_event
-        for page in range(1, 8):
-            monkeypatch.setattr(stream, "PAGE", page)
-            log = await asyncio.wait_for(log_of(batch), 30)
+        for size in range(1, 8):
+            monkeypatch.setattr(chunk, "SIZE", size)
+            async with Mill(dsn) as reader:
+                log = await asyncio.wait_for(log_of(reader.batch(batch.id)), 30)
             assert [event.number for event in log] == list(range(1, last + 1))
 
 
@@ -294,18 +295,18 @@ async def test_what_is_told_right_after_a_look_wakes_the_reader(
 ) -> None:
     """Trap 6: who looks first and subscribes then misses what is told in between."""
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
-    look = stream.batches.events_after
+    look = batches.look
 
-    async def look_and_be_late(*args: Any) -> list[Event]:
-        page = await look(*args)
-        if not page:
+    async def look_and_be_late(*args: Any) -> batches.Look:
+        seen = await look(*args)
+        if not seen.events and not seen.is_finished:
             with mill.listener.bell(f"batch:{batch.id}") as told:
                 await batch.cancel()
                 assert await told.wait(30), "nobody watches the batch"
-        return page
+        return seen
 
-    monkeypatch.setattr(stream.batches, "events_after", look_and_be_late)
-    monkeypatch.setattr(stream, "POLL", 3600)
+    monkeypatch.setattr(batches, "look", look_and_be_late)
+    monkeypatch.setattr(hub, "POLL", 3600)
     with mill.listener.bell("any"):
         await until(lambda: mill.listener.hears)
         log = await asyncio.wait_for(log_of(batch), 60)

@@ -1,5 +1,6 @@
 """Finding batches and jobs again, by what is known of them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,8 +84,8 @@ def test_plain_code_lists_them_too(dsn: str) -> None:
         mill.sync.close()
 
 
-async def test_a_mill_has_the_same_tasks_on_another_database(dsn: str) -> None:
-    nowhere = Mill("postgresql://nowhere", artifacts=lambda claim: claim.tenant)
+async def test_a_mill_has_the_same_tasks_on_another_database(dsn: str, tmp_path: Path) -> None:
+    nowhere = Mill("postgresql://nowhere", artifacts=tmp_path)
     here = nowhere.on(dsn)
     echo = echo_on(nowhere)
     async with here.running():

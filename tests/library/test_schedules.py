@@ -62,7 +62,7 @@ async def test_a_schedule_is_saved_listed_paused_and_deleted(mill: Mill) -> None
     assert [s.paused for s in await mill.schedules.all()] == [False, True]
     await mill.schedules.resume("often")
     assert [s.paused for s in await mill.schedules.all()] == [False, False]
-    await mill.schedules.delete("nightly")
+    await mill.schedules.delete("nightly", tenant="t")
     assert [s.name for s in await mill.schedules.all()] == ["often"]
 
 
@@ -185,7 +185,7 @@ async def test_a_schedule_fires_once_even_without_a_leader(
     """Two may think that they lead when a lease lapses in the middle of a look."""
     await mill.schedules.save("s", HOURLY, echo_on(mill))
     due = next_at(sql)
-    fire = "select batchmill.fire_schedule('s', %s, array[%s]::timestamptz[], %s)"
+    fire = "select batchmill.fire_schedule('default', 's', %s, array[%s]::timestamptz[], %s)"
     with psycopg.connect(dsn) as first, psycopg.connect(dsn) as second:
         args = (due, due, due + timedelta(hours=1))
         assert one(first, fire, *args) == (True,)

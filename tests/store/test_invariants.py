@@ -24,6 +24,11 @@ PLANTS = {
             submitted_by)
         select position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by
         from jobs where task = 'callback'""",
+    "everyone who is to be told of a batch is told once in each generation that finished": """
+        insert into jobs (position, task, tenant, state, run_at, payload, created_at, expires_on,
+            submitted_by)
+        select position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by
+        from jobs where task = 'batchmill.email'""",
     "a batch tells once that it started, before any job does": """
         update event_blocks set last_number = -3 where batch_id = :going and type = 'job_started';
         update event_blocks set last_number = 4 where batch_id = :going and type = 'batch_started';
@@ -67,8 +72,18 @@ PLANTS = {
     "one live job has a deduplication key": """
         drop index jobs_dedup;
         update jobs set dedup_key = 'same' where lane_id is null or state = 'ready'""",
-    "one tenant owns a batch, its jobs, events and lanes": """
+    "one tenant owns a batch, its jobs, events, lanes and artifacts": """
         update event_blocks set tenant = 'eve' where batch_id = :done and last_number = 2""",
+    "what waits for the end of an attempt belongs to the attempt that runs": """
+        update artifacts set fence = fence - 1 where state = 'stored'""",
+    "nothing that is recorded names a file that may still go": """
+        update finished set result = (
+            select json_build_object('artifact', id) from artifacts where state = 'stored')
+        where state = 'completed'""",
+    "a batch's files live as long as the batch": """
+        update artifacts set expires_at = expires_at - interval '1 second' where kind = 'input'""",
+    "a tenant has stored what its artifacts take up": """
+        update usage set stored_bytes = stored_bytes - 1""",
     "a job waits in its own lane": """
         update jobs set key = 'other' where state = 'ready' and lane_id is not null""",
     "a lane counts its running jobs": """
@@ -92,15 +107,18 @@ PLANTS = {
         update limits set set_slots = 0 where name = 'task:work/batch:*'""",
 }
 
+OUTPUT = "select id from batchmill.begin_output(%s, %s, 'out', 'x/y')"
+
 
 @pytest.fixture
 def world(sql: psycopg.Connection[Any]) -> dict[str, Any]:
-    """A batch that is done, one that is going on, and jobs in every state."""
+    """A batch that is done, one that is going on, jobs in every state, and files."""
     engine = Engine(sql)
     engine.task("work", limits=Limits(total=9, per_batch=3, per_tenant=9))
     engine.task("callback")
+    engine.task("batchmill.email")
     worker = engine.worker("work")
-    done = engine.batch("work", 2, on_finish="callback")
+    done = engine.batch("work", 2, on_finish="callback", notify=["ann@example.org"])
     engine.complete(*engine.claim(worker, "work", want=1))
     engine.fail(*engine.claim(worker, "work", want=1))
     going = engine.batch("work", 5)
@@ -108,8 +126,16 @@ def world(sql: psycopg.Connection[Any]) -> dict[str, Any]:
     engine.complete(first)
     engine.finish(outcome.snoozed(second, 60))
     engine.report(third, progress={"stage": "reading"})
+    write(engine, engine.rows("select id from batchmill.begin_input('default', 'in', 'x/y')")[0][0])
+    write(engine, engine.rows(OUTPUT, third.id, third.fence)[0][0])
+    (given,) = engine.rows("select id from batchmill.artifacts where kind = 'input'")[0]
+    engine.batch("work", [{"artifact": str(given)}])
     assert violations(sql) == []
     return {"done": done, "going": going}
+
+
+def write(engine: Engine, artifact: Any) -> None:
+    engine.rows("select * from batchmill.end_artifact(%s, 3, %s)", artifact, "0" * 64)
 
 
 def test_every_checker_has_a_bug_that_it_must_see():

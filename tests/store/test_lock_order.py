@@ -85,6 +85,10 @@ def cancel_submitted(engine: Engine, world: World) -> None:
     engine.call("cancel_job", world.submitted)
 
 
+def notify_batch(engine: Engine, world: World) -> None:
+    engine.call("notify_batch", world.batches[0], ["https://example.org/", "ann@example.org"])
+
+
 def retry_batch(engine: Engine, world: World) -> None:
     engine.call("retry_batch", world.batches[0])
 
@@ -109,6 +113,16 @@ def tidy(engine: Engine, world: World) -> None:
     engine.tidy()
 
 
+TABLES = (
+    "batches",
+    "jobs",
+    "finished",
+    "event_blocks",
+    "lanes",
+    "limits",
+    "workers",
+    "notifications",
+)
 RIVALS = [
     claim,
     finish,
@@ -120,6 +134,7 @@ RIVALS = [
     cancel_batch,
     cancel_job,
     cancel_submitted,
+    notify_batch,
     retry_batch,
     set_limit,
     set_template,
@@ -130,7 +145,7 @@ RIVALS = [
 
 def build(engine: Engine) -> World:
     # Not truncated: that would make every session plan everything anew.
-    for table in ("batches", "jobs", "finished", "event_blocks", "lanes", "limits", "workers"):
+    for table in TABLES:
         engine.conn.execute(f"delete from batchmill.{table}".encode())
     engine.set_limit("system", 50)
     engine.task("alone", keyed=True, limits=Limits(per_batch=9, per_key=9))
@@ -142,7 +157,12 @@ def build(engine: Engine) -> World:
     (last,) = engine.claim(worker, "alone", want=1)
     engine.finish(outcome.advanced(last, "second", "", "1"))
     (last,) = engine.claim(worker, "second")
-    batches = [engine.batch("first", 8, tenant=f"t{n}", expires_in=60) for n in range(2)]
+    for teller in ("batchmill.webhook", "batchmill.email"):
+        engine.task(teller)
+    whom = ["https://example.org/", "bob@example.org"]
+    batches = [
+        engine.batch("first", 8, tenant=f"t{n}", expires_in=60, notify=whom) for n in range(2)
+    ]
     claims = engine.claim(worker, "first", want=8)
     for failing, advancing in (claims[:2], claims[4:6]):
         engine.fail(failing)

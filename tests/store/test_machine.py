@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 from batchmill.domain import outcome
 from batchmill.domain.job import Claim, JobState, Progress
 from batchmill.domain.limits import Limits, Rate
+from batchmill.domain.notification import EMAIL, WEBHOOK
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
 from tests.invariants import violations
@@ -41,14 +42,21 @@ TASKS: dict[str, dict[str, Any]] = {
     "keyed": {"limits": Limits(per_key=1, per_batch=3), "keyed": True},
     "bought": {"limits": Limits(key_rate=Rate(2, 10)), "keyed": True},
     "callback": {},
+    WEBHOOK: {},
+    EMAIL: {},
 }
+TELLERS = {"callback", WEBHOOK, EMAIL}
 TABLES = """tasks, batches, requests, lanes, limits, workers, jobs, finished, event_blocks, leases,
-    schedules, statistics"""
+    schedules, statistics, webhooks, notifications"""
 
-tasks = st.sampled_from(sorted(TASKS.keys() - {"callback"}))
+tasks = st.sampled_from(sorted(TASKS.keys() - TELLERS))
 tenants = st.sampled_from(["ann", "bob"])
 keys = st.sampled_from(["k1", "k2", "k3"])
 delays = st.sampled_from([0, 5, 60])
+targets = st.lists(
+    st.sampled_from(["ann@example.org", "https://example.org/a", "https://example.org/b"]),
+    min_size=1,
+)
 limit_names = st.one_of(
     st.sampled_from(["system", "tenant:ann", "tenant:*", "key:k1", "key:*", "batch:*"]),
     tasks.flatmap(
@@ -117,6 +125,7 @@ class Mill(RuleBasedStateMachine):
             ("expires_in", st.just(86_400)),
             ("limit", st.integers(1, 3)),
             ("on_finish", st.just("callback")),
+            ("notify", targets),
             ("idempotency_key", keys),
             ("priority", st.integers(-1, 1)),
             ("delay", delays),
@@ -172,6 +181,12 @@ class Mill(RuleBasedStateMachine):
                 assert state == JobState.FAILED
         except psycopg.Error as error:
             assert error.sqlstate == "BM006", error
+        self.check()
+
+    @precondition(lambda self: self.batches)
+    @rule(data=st.data(), whom=targets)
+    def notify(self, data: st.DataObject, whom: list[str]) -> None:
+        self.engine.call("notify_batch", data.draw(st.sampled_from(self.batches), "batch"), whom)
         self.check()
 
     @precondition(lambda self: self.batches)
@@ -419,8 +434,8 @@ class Mill(RuleBasedStateMachine):
 
     def any_outcome(self, data: st.DataObject, claim: Claim) -> Outcome:
         kind = data.draw(st.sampled_from(OUTCOMES), "kind")
-        if claim.task == "callback":
-            # It is known by its payload, which another stage would not have.
+        if claim.task in TELLERS:
+            # They are known by their payloads, which another stage would not have.
             kind = "completed"
         match kind:
             case "completed":

@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from batchmill.errors import NotFound
+
 
 class BatchState(StrEnum):
     PENDING = "pending"
@@ -64,3 +66,10 @@ class BatchSummary:
     failed: int
     cancelled: int
     generation: int
+
+
+def parse_batch_id(text: str | UUID) -> UUID:
+    try:
+        return text if isinstance(text, UUID) else UUID(text)
+    except ValueError:
+        raise NotFound(f'There is no batch "{text}".') from None

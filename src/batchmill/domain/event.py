@@ -6,11 +6,16 @@ from typing import Any
 from uuid import UUID
 
 LAST_EVENTS = frozenset({"batch_completed", "batch_cancelled"})
+# Not of the log: told in place of what the log does not have any more.
+STATE_SYNC = "state_sync"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Numbered from 1 in its batch, without gaps."""
+    """Numbered from 1 in its batch, without gaps.
+
+    A `state_sync` has the number of the last event that the state in it takes in.
+    """
 
     batch_id: UUID
     number: int

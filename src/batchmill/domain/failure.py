@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 
-from batchmill.errors import HandlerError, InvalidInput, Permanent
+from batchmill.errors import InvalidInput, Permanent, Transient
 
 DETAIL_LENGTH = 8_000
 MESSAGE_LENGTH = 1_000
@@ -126,14 +126,19 @@ _CODE_BY_TYPE = {
             "urllib3.exceptions.NewConnectionError",
             "urllib3.exceptions.ProtocolError",
         ),
-        "unavailable": ("batchmill.errors.DatabaseUnavailable", "psycopg.OperationalError"),
+        "unavailable": (
+            "batchmill.errors.DatabaseUnavailable",
+            "batchmill.errors.StorageError",
+            "psycopg.OperationalError",
+        ),
         "out_of_memory": ("builtins.MemoryError",),
         "invalid_input": (
             "batchmill.errors.InvalidInput",
             "pydantic_core._pydantic_core.ValidationError",
         ),
-        "not_found": ("builtins.FileNotFoundError",),
+        "not_found": ("batchmill.errors.NotFound", "builtins.FileNotFoundError"),
         "not_allowed": ("builtins.PermissionError",),
+        "rejected": ("batchmill.errors.BadStatus",),
     }.items()
     for name in names
 }
@@ -194,7 +199,7 @@ def _ruled(error: BaseException, rules: Sequence[Rule]) -> _Meaning | None:
 
 
 def _declared(error: BaseException) -> _Meaning | None:
-    if not isinstance(error, HandlerError):
+    if not isinstance(error, Transient | Permanent):
         return None
     message = _text(error) or _UNEXPECTED.message
     return _Meaning(error.error_code, not isinstance(error, Permanent), message)

@@ -1,5 +1,6 @@
 """A job: its states, what may follow what, and how it looks from outside."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -46,6 +47,16 @@ STATE_AFTER: dict[str, JobState] = {
 }
 
 
+# The label that carries a job's trace from process to process. It is not the user's, and not shown.
+TRACEPARENT = "traceparent"
+
+
+def shown_labels(labels: Mapping[str, Any] | None) -> dict[str, Any]:
+    shown = dict(labels or ())
+    shown.pop(TRACEPARENT, None)
+    return shown
+
+
 class Claim(NamedTuple):
     """A job as its worker gets it: one attempt, known by its fence. To end it takes no more than
     the first three."""
@@ -69,7 +80,12 @@ class Claim(NamedTuple):
 
     @property
     def labels(self) -> dict[str, Any]:
-        return self.own_labels or self.batch_labels or {}
+        """A copy: all jobs of a batch have the same ones, and each may do to them as it likes."""
+        return shown_labels(self.own_labels or self.batch_labels)
+
+    @property
+    def traceparent(self) -> Any:
+        return (self.own_labels or self.batch_labels or {}).get(TRACEPARENT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,19 @@ class Snooze:
             raise InvalidInput(f"A snooze lasts from 0 seconds to a year, not {self.seconds!r}.")
 
 
+# What each kind is called where attempts are counted and traced. One whose lease was lost has none.
+NAMES = {
+    "completed": "completed",
+    "failed": "failed",
+    "retry": "retried",
+    "advance": "advanced",
+    "snooze": "snoozed",
+    "release": "released",
+    "cancelled": "cancelled",
+}
+LOST = "lost"
+
+
 class Outcome(NamedTuple):
     """What is recorded of an attempt; `kind` is one that the SQL function `finish` knows."""
 

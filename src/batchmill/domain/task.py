@@ -14,6 +14,8 @@ from batchmill.domain.signature import Signature
 from batchmill.errors import InvalidInput
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+# So begin the names of tasks that come with batchmill.
+BUILTIN = "batchmill."
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypedDict
 from uuid import UUID
@@ -14,6 +15,7 @@ from batchmill.domain.job import JobLine, JobState
 from batchmill.domain.limits import LimitRecord, check_count
 from batchmill.domain.task import Task
 from batchmill.errors import InvalidInput
+from batchmill.store import batches
 from batchmill.store.database import Database, rows
 
 COUNT = 20
@@ -51,7 +53,7 @@ class Filter(TypedDict, total=False):
 
 
 async def overview(database: Database) -> Overview:
-    async with _careful(database) as conn:
+    async with careful(database) as conn:
         return Overview(
             cap=CAP,
             lane_cap=LANE_CAP,
@@ -70,22 +72,26 @@ async def overview(database: Database) -> Overview:
         )
 
 
-async def list_batches(database: Database, which: Filter) -> list[BatchRecord]:
-    found = await database.rows("list_batches", **_params(BatchState, which))
-    for row in found:
-        row["state"] = BatchState(row["state"])
-    return [BatchRecord(**row) for row in found]
+async def list_batches(
+    database: Database, which: Filter, before: tuple[datetime, UUID] | None = None
+) -> list[BatchRecord]:
+    """The newest; with `before`, of those that come after that one in the list."""
+    at, id = before or (None, None)
+    found = await database.rows(
+        "list_batches", before=at, before_id=id, **_params(BatchState, which)
+    )
+    return [batches.record(row) for row in found]
 
 
 async def list_jobs(
-    database: Database, which: Filter, batch_id: UUID | None = None
+    database: Database, which: Filter, batch_id: UUID | None = None, after: int = -1
 ) -> list[JobLine]:
-    """Those of a batch in the order of submission, else the newest of all."""
+    """Those of a batch in the order of submission, from a position on, else the newest of all."""
     params = _params(JobState, which)
     if batch_id is not None:
-        found = await database.rows("list_jobs_of_batch", batch=batch_id, **params)
+        found = await database.rows("list_jobs_of_batch", batch=batch_id, after=after, **params)
     else:
-        async with _careful(database) as conn:
+        async with careful(database) as conn:
             found = await rows(conn, "list_jobs", params | {"cap": JOBS_LOOKED_AT})
     for row in found:
         row["state"] = JobState(row["state"])
@@ -105,7 +111,7 @@ async def schedule_names(database: Database) -> list[str]:
 
 
 @asynccontextmanager
-async def _careful(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
+async def careful(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
     """A cap holds only if the planner walks indexes in their order, and not whole tables."""
     async with database.connection() as conn, conn.transaction():
         await rows(conn, "walk_indexes", {})

@@ -146,6 +146,23 @@ class Database:
         }
 
 
+class TenantDatabase(Database):
+    """The same database as one tenant sees it. Every transaction takes the role and the tenant for
+    itself, so a connection that goes back to a pool, ours or PgBouncer's, carries nothing over."""
+
+    def __init__(self, whole: Database, tenant: str):
+        super().__init__(whole.dsn)
+        self._whole = whole
+        self._tenant = tenant
+        self.behind_pooler = whole.behind_pooler
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[PooledConnection]:
+        async with self._whole.connection() as conn, conn.transaction():
+            await rows(conn, "act_for_tenant", {"tenant": self._tenant})
+            yield conn
+
+
 def check_dsn(dsn: str) -> None:
     """What is wrong with it is not quoted: it may well be a part of the password."""
     if not _is_readable(dsn):

@@ -1,5 +1,6 @@
 """From what psycopg raises to what batchmill raises."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,7 @@ from batchmill.errors import (
     LeaseLost,
     NotFound,
     PayloadTooLarge,
+    QuotaExceeded,
     SchemaError,
     UnknownTask,
 )
@@ -28,6 +30,7 @@ OWN: dict[str, type[BatchmillError]] = {
     "BM006": Conflict,
     "BM010": LeaseLost,
 }
+OVER_QUOTA = "BM011"
 # Data that does not fit (22), or more of it than there may be (54).
 UNSTORABLE = {"22", "54"}
 NO_SCHEMA = {"3F000", "42P01", "42883", "42704"}
@@ -71,6 +74,8 @@ def translate(error: Exception) -> Exception:
     message = (diag and diag.message_primary) or str(error)
     if state in OWN:
         return OWN[state](message)
+    if state == OVER_QUOTA and diag and diag.message_detail:
+        return QuotaExceeded(message, **json.loads(diag.message_detail))
     if state in NO_SCHEMA and "batchmill" in str(error):
         return SchemaError(
             "The database has no batchmill schema, or an old one: run `batchmill migrate up`."

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-from batchmill.domain.job import JobError, JobRecord, JobState, Progress
+from batchmill.domain.job import JobError, JobRecord, JobState, Progress, shown_labels
 from batchmill.errors import NotFound
 from batchmill.store.database import Database
 
@@ -19,10 +19,17 @@ async def get(database: Database, job_id: int) -> JobRecord:
 
 
 async def of_batch(database: Database, batch_id: UUID) -> AsyncIterator[JobRecord]:
+    async for page in pages_of_batch(database, batch_id):
+        for job in page:
+            yield job
+
+
+async def pages_of_batch(
+    database: Database, batch_id: UUID, count: int = PAGE
+) -> AsyncIterator[list[JobRecord]]:
     after = -1
-    while page := await database.rows("jobs_of_batch", batch=batch_id, after=after, count=PAGE):
-        for row in page:
-            yield record(row)
+    while page := await database.rows("jobs_of_batch", batch=batch_id, after=after, count=count):
+        yield [record(row) for row in page]
         after = page[-1]["position"]
 
 
@@ -30,7 +37,7 @@ def record(row: dict[str, Any]) -> JobRecord:
     row["state"] = JobState(row["state"])
     row["error"] = _error(row["error"]) if row["error"] else None
     row["progress"] = Progress(**row["progress"]) if row["progress"] else None
-    row["labels"] = row["labels"] or {}
+    row["labels"] = shown_labels(row["labels"])
     row["attempts"] = row["attempts"] or []
     return JobRecord(**row)
 

@@ -65,6 +65,7 @@ def script(installed: int = 0) -> str:
             f"update schema_version set functions = '{functions_digest()}' "
             "where version = (select max(version) from schema_version);",
             "set local search_path to default;",
+            "select batchmill.guard_tables();",
             "select batchmill.make_partitions();\n",
         ]
     )
@@ -112,6 +113,9 @@ async def upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
             missing = pending(installed)
             if missing or await _one(conn, INSTALLED_FUNCTIONS) != functions_digest():
                 await conn.execute(script(installed).encode())
+            else:
+                # Someone may have made the role since, or granted it.
+                await conn.execute("select batchmill.guard_tables()")
     return missing
 
 

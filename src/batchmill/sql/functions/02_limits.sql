@@ -1,12 +1,17 @@
+-- Tasks that come with batchmill: nobody submits to them but the engine.
+create function is_builtin(task text) returns boolean
+language sql immutable parallel safe as $$ select starts_with(task, 'batchmill.') $$;
+
 -- Every limit that a job may count on, with the template that stands for it if there is one. A batch
--- of a keyed task spreads over lanes, so there a limit counts it; elsewhere its one lane does.
+-- of a keyed task spreads over lanes, so there a limit counts it; elsewhere its one lane does. What
+-- comes with batchmill takes no slot of those that were set for the user's own work.
 create function limit_names(task text, tenant text, batch_id uuid, key text)
 returns table (name text, template text)
 language sql immutable parallel safe as $$
     select name, template from (values
-        ('system', null, true),
+        ('system', null, not batchmill.is_builtin(task)),
         ('task:' || task, null, true),
-        ('tenant:' || tenant, 'tenant:*', true),
+        ('tenant:' || tenant, 'tenant:*', not batchmill.is_builtin(task)),
         ('task:' || task || '/tenant:' || tenant, 'task:' || task || '/tenant:*', true),
         ('batch:' || batch_id::text, 'batch:*', batch_id is not null),
         ('key:' || key, 'key:*', key <> ''),

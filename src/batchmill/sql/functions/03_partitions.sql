@@ -22,6 +22,8 @@ begin
         child, child || '_day', day);
     execute format('alter table %I attach partition %I for values from (%L) to (%L)',
         parent, child, day, day + 1);
+    perform guard_table(child, (
+        select pg_get_userbyid(relowner) from pg_class where oid = parent::regclass));
     execute format('alter table %I drop constraint %I', child, child || '_day');
     return true;
 end $$;

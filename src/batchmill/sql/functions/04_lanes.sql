@@ -105,7 +105,7 @@ begin
         exit when cardinality(lane_ids) = (select count(*) from lanes where batch_id = of_batch);
     end loop;
     perform lock_above(lane_ids);
-    select * into known from batches where id = of_batch for update;
+    select * into known from batches where id = of_batch and is_own(tenant) for update;
     if known.id is null then
         raise exception 'There is no batch %.', of_batch using errcode = 'BM005';
     end if;

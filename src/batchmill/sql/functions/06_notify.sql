@@ -7,6 +7,21 @@ begin
     end if;
 end $$;
 
+-- Asks for a notice of what happens to a batch in the next minute; of a job, of its end.
+create function watch_batch(of_batch uuid) returns void
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    update batches set watched_until = clock() + interval '60 s'
+    where id = of_batch and is_own(tenant)
+      and (watched_until is null or watched_until < clock() + interval '30 s');
+end $$;
+
+create function watch_job(of_job bigint) returns void
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    update jobs set watched = true where id = of_job and is_own(tenant) and not watched;
+end $$;
+
 create function notify_watchers(batch_ids uuid[]) returns void
 language plpgsql as $$
 begin

@@ -66,6 +66,7 @@ declare
     ended_ids bigint[];
     lane_ids bigint[];
     counts integer[];
+    cancelled_ids bigint[];
     kept bigint[];
     stages text[];
     watched uuid[];
@@ -171,15 +172,18 @@ begin
             c.expires_on
         from counted c cross join lateral unnest(c.tellings) t
     )
-    select (select array_agg(id) from ended),
+    select (select array_agg(id) from ended), (select array_agg(id) from gone where kind = 'cancelled'),
         (select array_agg(id) from freed), (select array_agg(n) from freed),
         (select array_agg(id) from back), (select array_agg(distinct stage) from back),
         (select array_agg(id) from counted where watched_until > moment),
         (select array_agg(id) from counted where completed + failed + cancelled = total)
-    into ended_ids, lane_ids, counts, kept, stages, watched, done;
+    into ended_ids, cancelled_ids, lane_ids, counts, kept, stages, watched, done;
 
     if limit_ids <> '{}' and lane_ids is not null then
         perform count_ends(lane_ids, counts);
+    end if;
+    if were_running and may_have_outputs(o.fences) then
+        perform settle_outputs(o, ended_ids, cancelled_ids);
     end if;
     if kept is not null then
         perform wait_in_lanes(kept, moment);

@@ -10,8 +10,8 @@ language sql immutable as $$
     end::batch_state
 $$;
 
--- Ends batches whose last job has ended: state, last event, callback, and what they no longer need.
--- The caller holds their rows, so each ends once.
+-- Ends batches whose last job has ended: state, last event, callback, who is told, and what they no
+-- longer need. The caller holds their rows, so each ends once.
 create function finish_batches(batch_ids uuid[], moment timestamptz) returns void
 language plpgsql as $$
 begin
@@ -32,6 +32,9 @@ begin
     select 0, on_finish, tenant, 'ready', moment, batch_summary(d), moment, expires_on,
         pg_current_xact_id()
     from done d where on_finish is not null;
+    if exists (select from notifications where batch_id = any (batch_ids)) then
+        perform tell_finished(batch_ids, moment);
+    end if;
 
     perform pg_notify('batchmill', 'done:' || id) from batches
     where id = any (batch_ids) and watched_until > moment;

@@ -7,7 +7,7 @@ declare
     known batchmill.tasks;
 begin
     select * into known from batchmill.tasks where name = task_name;
-    if known.name is null then
+    if known.name is null or batchmill.is_builtin(task_name) then
         raise exception 'No task "%" is registered: start a worker that has it, or check the name.', task_name
             using errcode = 'BM001';
     end if;
@@ -109,21 +109,24 @@ begin
 end $$;
 
 create function cached_result(of_tenant text, of_key text) returns json
-language sql stable as $$
-    select result from finished
-    where tenant = of_tenant and cache_key = of_key and state = 'completed'
-    order by finished_at desc limit 1
-$$;
+language plpgsql stable as $$
+begin
+    return (
+        select result from finished
+        where tenant = of_tenant and cache_key = of_key and state = 'completed'
+          and has_its_artifacts(result, of_tenant)
+        order by finished_at desc limit 1);
+end $$;
 
 -- Submits one job that belongs to no batch; only inserts, so it never waits for workers. Options:
 -- tenant, priority, run_at, delay, key, dedup_key, cache_key, idempotency_key, digest, expires_in,
 -- labels. Returns the job's id and whether it is a duplicate, cached, or of an earlier request.
 create function enqueue(task text, payload json, options jsonb default '{}') returns json
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     moment timestamptz := clock();
-    of_tenant text := coalesce(options ->> 'tenant', 'default');
+    of_tenant text := coalesce(acting_tenant(), options ->> 'tenant', 'default');
     of_dedup text := enqueue.task || ':' || (options ->> 'dedup_key');
     of_cache text := enqueue.task || ':' || (options ->> 'cache_key');
     of_key text := coalesce(options ->> 'key', '');
@@ -134,6 +137,8 @@ declare
     hit json;
     duplicate boolean := false;
     new_id bigint;
+    named uuid[] := case when strpos(enqueue.payload::text, '"artifact"') > 0
+        then named_artifacts(enqueue.payload::text) else '{}' end;
 begin
     if not options ? 'checked' then
         perform check_options(options);
@@ -149,6 +154,7 @@ begin
     end if;
     if of_cache is not null then
         hit := cached_result(of_tenant, of_cache);
+        named := named || named_artifacts(hit::text);
     end if;
     if hit is not null then
         new_id := nextval(pg_get_serial_sequence('batchmill.jobs', 'id'));
@@ -171,6 +177,9 @@ begin
             duplicate := new_id is not null;
         end if;
     end loop;
+    if named <> '{}' and not duplicate then
+        perform take_artifacts(named, of_tenant, null, new_id, (day_of(expiry) + 1)::timestamp at time zone 'UTC');
+    end if;
     if options ? 'idempotency_key' then
         update requests set job_id = new_id
         where tenant = of_tenant and key = options ->> 'idempotency_key';
@@ -182,14 +191,14 @@ end $$;
 -- Submits a batch. `items` are {"payload", "key", "priority", "run_at", "delay", "dedup_key",
 -- "cache_key"}, all but the payload optional, or with the option `bare` the payloads themselves.
 -- Options: tenant, priority, run_at, delay (for items that have none), expires_in, labels, limit,
--- on_finish, idempotency_key, digest. A large batch comes in several calls of one transaction: `more`
--- in all but the last, `batch_id` in all but the first.
+-- on_finish, notify, idempotency_key, digest. A large batch comes in several calls of one transaction:
+-- `more` in all but the last, `batch_id` in all but the first.
 create function submit(task text, items json, options jsonb default '{}') returns json
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     moment timestamptz := clock();
-    of_tenant text := coalesce(options ->> 'tenant', 'default');
+    of_tenant text := coalesce(acting_tenant(), options ->> 'tenant', 'default');
     due timestamptz := due_at(options, moment);
     expiry timestamptz := expiry_of(options, greatest(due, moment));
     known tasks := known_task(submit.task);
@@ -233,6 +242,12 @@ begin
             expiry, day_of(expiry))
         returning * into batch;
         perform make_batch_limit(batch);
+        if options ? 'notify' then
+            perform add_notifications(batch, targets_in(options -> 'notify'), moment);
+        end if;
+    end if;
+    if strpos(items::text, '"artifact"') > 0 then
+        perform take_artifacts(named_artifacts(items::text), of_tenant, batch.id, null, batch.expires_at);
     end if;
     if bare then
         added := add_payloads(batch, items, of_priority, due, moment);
@@ -351,6 +366,7 @@ create function add_cached(batch batches, items json, moment timestamptz) return
 language plpgsql as $$
 declare
     hits bigint[];
+    named uuid[];
     before integer := greatest(batch.last_event, 1);
 begin
     with hit as (
@@ -365,7 +381,7 @@ begin
         cross join lateral (
             select cached_result(batch.tenant, batch.task || ':' || i.cache_key) as result) known
         where i.cache_key is not null and known.result is not null
-        returning id, position, task
+        returning id, position, task, result
     ), told as (
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
@@ -374,7 +390,12 @@ begin
             batch.expires_on
         from hit having count(*) > 0
     )
-    select coalesce(array_agg(position - batch.total - batch.duplicates + 1), '{}') into hits from hit;
+    select coalesce(array_agg(position - batch.total - batch.duplicates + 1), '{}'),
+        array(select distinct unnest(named_artifacts(result::text)) from hit)
+    into hits, named from hit;
+    if named <> '{}' then
+        perform take_artifacts(named, batch.tenant, batch.id, null, batch.expires_at);
+    end if;
     if hits <> '{}' then
         if batch.last_event = 0 then
             insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,

@@ -1,7 +1,7 @@
 -- Cancels jobs of a batch, or one job: those that wait end now, those that run are marked, keep their
 -- slots until their worker lets go, and can only end as cancelled. Returns how many were cancelled.
 create function cancel_batch(of_batch uuid) returns integer
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz;
     batch batches;
@@ -26,7 +26,7 @@ begin
 end $$;
 
 create function cancel_job(of_job bigint) returns integer
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     lane bigint;
     alone boolean := exists (select from jobs where id = of_job and lane_id is null);
@@ -34,9 +34,9 @@ begin
     -- No claim is putting this job into a lane while the limits are held still.
     perform case when alone then hold_limits_still() else hold_limits_shared() end;
     loop
-        select lane_id into lane from jobs where id = of_job;
+        select lane_id into lane from jobs where id = of_job and is_own(tenant);
         if not found then
-            if not exists (select from finished where id = of_job) then
+            if not exists (select from finished where id = of_job and is_own(tenant)) then
                 raise exception 'There is no job %.', of_job using errcode = 'BM005';
             end if;
             return 0;

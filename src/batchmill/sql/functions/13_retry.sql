@@ -1,7 +1,7 @@
 -- Puts failed jobs of a batch back to work from the stage they failed at, with their inputs and
 -- checkpoints; `of_jobs` null means all of them. Returns how many there are.
 create function retry_batch(of_batch uuid, of_jobs bigint[] default null) returns integer
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz;
     batch batches;
@@ -59,13 +59,13 @@ end $$;
 
 -- Retries one failed job, of a batch or alone.
 create function retry_job(of_job bigint) returns integer
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz := clock();
     known finished;
 begin
-    select * into known from finished where id = of_job;
-    if known.id is null and not exists (select from jobs where id = of_job) then
+    select * into known from finished where id = of_job and is_own(tenant);
+    if known.id is null and not exists (select from jobs where id = of_job and is_own(tenant)) then
         raise exception 'There is no job %.', of_job using errcode = 'BM005';
     end if;
     if known.state is distinct from 'failed' then
@@ -108,11 +108,11 @@ end $$;
 
 -- Deletes a finished batch with everything that belongs to it.
 create function delete_batch(of_batch uuid) returns void
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     batch batches;
 begin
-    select * into batch from batches where id = of_batch for update;
+    select * into batch from batches where id = of_batch and is_own(tenant) for update;
     if batch.id is null then
         raise exception 'There is no batch %.', of_batch using errcode = 'BM005';
     end if;
@@ -122,5 +122,7 @@ begin
     delete from finished where batch_id = of_batch and expires_on = batch.expires_on;
     delete from event_blocks where batch_id = of_batch and expires_on = batch.expires_on;
     delete from requests where batch_id = of_batch;
+    perform give_up_artifacts_of(of_batch);
+    delete from notifications where batch_id = of_batch;
     delete from batches where id = of_batch;
 end $$;

@@ -49,5 +49,9 @@ begin
     update jobs
     set checkpoints = coalesce(checkpoints, '{}') || jsonb_build_object(name, value)
     where id = of_job and fence = of_fence;
-    return found;
+    if not found then
+        return false;
+    end if;
+    perform keep_for_checkpoint(of_job, of_fence, value);
+    return true;
 end $$;

@@ -22,9 +22,10 @@ begin
     return json_build_object(
         'now', clock(),
         'lapsed', lapsed_jobs(),
+        'litter', has_litter(),
         'due', (
             select coalesce(json_agg(due), '[]') from (
-                select name, cron, timezone, missed, next_at from schedules
+                select tenant, name, cron, timezone, missed, next_at from schedules
                 where not paused and next_at <= clock() order by next_at limit 100) due));
 end $$;
 
@@ -59,14 +60,14 @@ end $$;
 
 -- Fires a schedule for the given times and moves it on, unless someone has meanwhile.
 create function fire_schedule(
-    schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz
+    of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz
 ) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     fired schedules;
 begin
     update schedules set next_at = then_at, last_at = coalesce(times[cardinality(times)], last_at)
-    where name = schedule_name and next_at = expected and not paused
+    where tenant = of_tenant and name = schedule_name and next_at = expected and not paused
     returning * into fired;
     if fired.name is null then
         return false;
@@ -91,6 +92,7 @@ begin
         returning id)
     select count(*) into deleted from gone;
     delete from requests where expires_at < clock();
+    delete from notifications where expires_at < clock();
     -- What is still being cancelled keeps its past until it is done.
     return json_build_object('deleted', deleted, 'dropped', drop_expired_partitions(
         least(today, (select day_of(min(expires_at)) from batches))));

@@ -7,6 +7,7 @@ select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)
     set_config('statement_timeout', '20s', true)
 
 -- name: tasks_overview
+-- Of the tasks that come with batchmill only those that have something to do, or had lately.
 with waiting as materialized (
     select id, task from batchmill.lanes where ready_at is not null
 ), loose as materialized (
@@ -72,6 +73,8 @@ cross join lateral (
         min(run_at) filter (where run_at <= batchmill.clock()) as oldest
     from loose where loose.task = t.name
 ) loose
+where not batchmill.is_builtin(t.name)
+   or ready.n + later.n + loose.ready + loose.later + coalesce(running.n, recent.n, 0) > 0
 order by t.name
 
 -- name: busiest_lanes
@@ -132,10 +135,12 @@ from batchmill.batches
 where (%(state)s::text is null or state::text = %(state)s)
   and (%(task)s::text is null or task = %(task)s)
   and (%(tenant)s::text is null or tenant = %(tenant)s)
-order by created_at desc, id limit %(count)s
+  and (%(before)s::timestamptz is null or (created_at, id) < (%(before)s, %(before_id)s::uuid))
+order by created_at desc, id desc limit %(count)s
 
 -- name: list_jobs
--- Looks among the newest that wait or run, that failed, and that ended otherwise: so many of each.
+-- Looks among the newest that wait or run, that failed, and that ended otherwise: so many of each. Jobs
+-- of tasks that come with batchmill are shown to those who ask for them.
 select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at, started_at,
     finished_at, extract(epoch from coalesce(finished_at, batchmill.clock()) - started_at)::float8
         as run_seconds, error ->> 'code' as code, error ->> 'message' as message
@@ -159,7 +164,7 @@ from (
      order by id desc limit %(cap)s)
 ) newest
 where (%(state)s::text is null or state::text = %(state)s)
-  and (%(task)s::text is null or task = %(task)s)
+  and case when %(task)s::text is null then not batchmill.is_builtin(task) else task = %(task)s end
   and (%(tenant)s::text is null or tenant = %(tenant)s)
 order by id desc limit %(count)s
 
@@ -181,7 +186,12 @@ from (
 where (%(state)s::text is null or state::text = %(state)s)
   and (%(task)s::text is null or task = %(task)s)
   and (%(tenant)s::text is null or tenant = %(tenant)s)
+  and position > %(after)s
 order by position limit %(count)s
+
+-- name: tasks
+select name, keyed, payload_limit, registered_at from batchmill.tasks
+where not batchmill.is_builtin(name) order by name
 
 -- name: task_names
 select name from batchmill.tasks order by name

@@ -13,28 +13,56 @@ select batchmill.retry_batch(%(batch)s)
 select batchmill.delete_batch(%(batch)s)
 
 -- name: watch_batch
-update batchmill.batches set watched_until = batchmill.clock() + interval '60 s'
-where id = %(batch)s and (watched_until is null or watched_until < batchmill.clock() + interval '30 s')
+select batchmill.watch_batch(%(batch)s)
+
+-- name: last_events
+select id, last_event from batchmill.batches where id = any (%(batches)s)
 
 -- name: events_after
-select b.id as batch_id, once.before + e.place::integer as number, block.type, e.job_id, e.position,
-    coalesce(once.data, e.data) as data, block.at
+-- And where the batch stands; if there are no events, that is all.
+select b.last_event, b.finished_at is not null as is_finished, b.id as batch_id,
+    e.number, e.type, e.job_id, e.position, e.data, e.at
 from batchmill.batches b
-cross join lateral (
-    (select * from batchmill.event_blocks
-     where batch_id = b.id and expires_on = b.expires_on
-       and last_number > %(after)s and last_number <= %(after)s + %(count)s)
-    union all
-    (select * from batchmill.event_blocks
-     where batch_id = b.id and expires_on = b.expires_on and last_number > %(after)s + %(count)s
-     order by last_number limit 1)
-) block
-cross join lateral (
-    -- Not for each event: these arrays may have to be fetched from elsewhere.
-    select block.last_number - cardinality(block.job_ids) as before,
-        case cardinality(block.data) when 1 then block.data[1] end as data offset 0) once
-cross join lateral unnest(block.job_ids, block.positions, block.data) with ordinality
-    as e (job_id, position, data, place)
+left join lateral (
+    select once.before + e.place::integer as number, block.type, e.job_id, e.position,
+        coalesce(once.data, e.data) as data, block.at
+    from (
+        (select * from batchmill.event_blocks
+         where batch_id = b.id and expires_on = b.expires_on
+           and last_number > %(after)s and last_number <= %(after)s + %(count)s)
+        union all
+        (select * from batchmill.event_blocks
+         where batch_id = b.id and expires_on = b.expires_on and last_number > %(after)s + %(count)s
+         order by last_number limit 1)
+    ) block
+    cross join lateral (
+        -- Not for each event: these arrays may have to be fetched from elsewhere.
+        select block.last_number - cardinality(block.job_ids) as before,
+            case cardinality(block.data) when 1 then block.data[1] end as data offset 0) once
+    cross join lateral unnest(block.job_ids, block.positions, block.data) with ordinality
+        as e (job_id, position, data, place)
+    where once.before + e.place > %(after)s and once.before + e.place <= %(after)s + %(count)s
+) e on true
 where b.id = %(batch)s
-  and once.before + e.place > %(after)s and once.before + e.place <= %(after)s + %(count)s
-order by number
+order by e.number
+
+-- name: state_of_batch
+-- One statement, so the jobs are those of the very moment that `number` stands for.
+select b.id as batch_id, b.last_event as number, batchmill.clock() as at, json_build_object(
+    'batch', (select row_to_json(shown) from (
+        select b.id, b.tenant, b.task, b.state, b.total, b.running, b.completed, b.failed, b.cancelled,
+            b.duplicates, b.last_event, b.generation, b.labels, b.created_at, b.started_at,
+            b.finished_at, b.cancelled_at, b.expires_at) shown),
+    'jobs', (select coalesce(json_agg(shown), '[]') from (
+        select id, position, task, state, attempt, progress, error ->> 'code' as code,
+            error ->> 'message' as message
+        from (
+            select id, position, task, state, attempt, progress, null::jsonb as error
+            from batchmill.jobs
+            where lane_id in (select id from batchmill.lanes where batch_id = b.id)
+            union all
+            select id, position, task, state, attempt, progress, error
+            from batchmill.finished where batch_id = b.id and expires_on = b.expires_on
+        ) jobs order by position limit %(most)s) shown),
+    'truncated', b.total > %(most)s) as data
+from batchmill.batches b where b.id = %(batch)s

@@ -55,7 +55,7 @@ from batchmill.finished where id = %(job)s
 select state from batchmill.finished where id = %(job)s
 
 -- name: watch_job
-update batchmill.jobs set watched = true where id = %(job)s and not watched
+select batchmill.watch_job(%(job)s)
 
 -- name: jobs_of_batch
 select * from (

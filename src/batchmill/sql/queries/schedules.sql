@@ -4,23 +4,24 @@ select %(name)s, t.name, %(payload)s::json, %(key)s, %(tenant)s, %(priority)s, %
     %(missed)s, %(next_at)s
 from batchmill.known_task(%(task)s) t
 cross join lateral batchmill.check_job(t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
-on conflict (name) do update set task = excluded.task, payload = excluded.payload, key = excluded.key,
-    tenant = excluded.tenant, priority = excluded.priority, missed = excluded.missed,
+on conflict (tenant, name) do update set task = excluded.task, payload = excluded.payload,
+    key = excluded.key, priority = excluded.priority, missed = excluded.missed,
     next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone)
         then schedules.next_at else excluded.next_at end,
     cron = excluded.cron, timezone = excluded.timezone
 returning pg_notify('batchmill', 'upkeep')
 
 -- name: delete_schedule
-delete from batchmill.schedules where name = %(name)s returning name
+delete from batchmill.schedules where tenant = %(tenant)s and name = %(name)s returning name
 
 -- name: pause_schedule
-update batchmill.schedules set paused = %(paused)s where name = %(name)s
+update batchmill.schedules set paused = %(paused)s
+where tenant = %(tenant)s and name = %(name)s
 returning pg_notify('batchmill', 'upkeep')
 
 -- name: schedules
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at
-from batchmill.schedules order by name
+from batchmill.schedules order by name, tenant
 
 -- name: clock
 select batchmill.clock()

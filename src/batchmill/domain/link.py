@@ -1,0 +1,85 @@
+"""Signed links and tokens: what a signature covers, and when it is believed.
+
+A signature covers the very characters that are sent, never a value read from them: whatever can be
+written in two ways would be a second link.
+"""
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from batchmill.errors import InvalidLink, LinkExpired
+
+_LINK = "link"
+_TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    id: int
+    secret: bytes = field(repr=False)
+
+
+def sign_link(key: SigningKey, method: str, path: str, tenant: str, expires: int) -> dict[str, str]:
+    """The query parameters that make a path a link."""
+    query = {"tenant": tenant, "expires": str(expires), "key": str(key.id)}
+    return query | {"signature": _signature(key, _LINK, method, path, *query.values())}
+
+
+def verify_link(
+    keys: Iterable[SigningKey], method: str, path: str, query: Mapping[str, str], now: float
+) -> str:
+    """The tenant that the link was made for."""
+    try:
+        tenant, expires, key_id = query["tenant"], query["expires"], query["key"]
+        signature = query["signature"]
+    except KeyError as missing:
+        raise InvalidLink(f"The link has no {missing.args[0]}: ask for a new one.") from None
+    signed = (_LINK, method, path, tenant, expires, key_id)
+    _verify(keys, key_id, signature, *signed)
+    _require_time(expires, now)
+    return tenant
+
+
+def sign_text(key: SigningKey, purpose: str, text: str, expires: int | None = None) -> str:
+    """A token that carries a text, such as the place where a page ends."""
+    carried = urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    until = "" if expires is None else str(expires)
+    signature = _signature(key, _TEXT, purpose, carried, until, str(key.id))
+    return f"{carried}.{until}.{key.id}.{signature}"
+
+
+def check_text(keys: Iterable[SigningKey], purpose: str, token: str, now: float) -> str:
+    parts = token.split(".")
+    if len(parts) != 4:
+        raise InvalidLink("This token was not made here.")
+    carried, until, key_id, signature = parts
+    _verify(keys, key_id, signature, _TEXT, purpose, carried, until, key_id)
+    if until:
+        _require_time(until, now)
+    return urlsafe_b64decode(carried + "=" * (-len(carried) % 4)).decode()
+
+
+def _verify(keys: Iterable[SigningKey], key_id: str, signature: str, *signed: str) -> None:
+    """An unknown key takes as long as a known one, and is told in the same words."""
+    found = next((key for key in keys if str(key.id) == key_id), None)
+    expected = _signature(found or SigningKey(0, b""), *signed)
+    if not hmac.compare_digest(_bytes(expected), _bytes(signature)) or found is None:
+        raise InvalidLink("The signature does not fit: use what you were given as it is.")
+
+
+def _require_time(expires: str, now: float) -> None:
+    if int(expires) <= now:
+        raise LinkExpired("This has expired: ask for a new one.")
+
+
+def _signature(key: SigningKey, *parts: str) -> str:
+    """With their lengths in front, no two lists of parts are the same text."""
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    digest = hmac.digest(key.secret, _bytes(text), "sha256")
+    return urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")

@@ -1,0 +1,86 @@
+"""What an archive of a batch holds: names that are distinct, and a list of all jobs."""
+
+from typing import Any
+
+from batchmill.domain.artifact import NAME_BYTES, safe_name, shortened, split_suffix
+from batchmill.domain.batch import BatchRecord
+from batchmill.domain.job import JobRecord
+
+MANIFEST = "manifest.json"
+
+# Packing these again takes time and saves nothing; what is unknown is mostly packed.
+_LOOSE_TYPES = frozenset(
+    {"application/json", "application/x-ndjson", "application/x-tar", "application/xml"}
+    | {"audio/wav", "audio/x-wav", "image/bmp", "image/svg+xml"}
+)
+
+
+class Names:
+    """Gives each file a name of its own, also where upper and lower case are the same."""
+
+    def __init__(self, *taken: str):
+        self._taken = {name.casefold() for name in taken}
+        self._last: dict[str, int] = {}
+
+    def take(self, name: str) -> str:
+        name = safe_name(name)
+        wish = name.casefold()
+        number = self._last.get(wish, 1)
+        given = name if number == 1 else _numbered(name, number)
+        while given.casefold() in self._taken:
+            number += 1
+            given = _numbered(name, number)
+        self._last[wish] = number
+        self._taken.add(given.casefold())
+        return given
+
+
+def _numbered(name: str, number: int) -> str:
+    stem, suffix = split_suffix(name)
+    ending = f" ({number}){suffix}"
+    return safe_name(shortened(stem, NAME_BYTES - len(ending.encode())) + ending)
+
+
+def is_loose(media_type: str) -> bool:
+    """True if it is worth packing."""
+    return media_type.startswith("text/") or media_type in _LOOSE_TYPES
+
+
+def describe_batch(batch: BatchRecord) -> dict[str, Any]:
+    return {
+        "batch": batch.id,
+        "task": batch.task,
+        "state": batch.state,
+        "note": _note(batch),
+        "is_finished": batch.is_finished,
+        "is_complete": batch.is_finished and batch.completed == batch.total,
+        "total": batch.total,
+        "completed": batch.completed,
+        "failed": batch.failed,
+        "cancelled": batch.cancelled,
+        "created_at": batch.created_at,
+        "finished_at": batch.finished_at,
+    }
+
+
+def _note(batch: BatchRecord) -> str:
+    left = batch.total - batch.ended
+    if left:
+        return f"The batch is not finished: {left} of {batch.total} jobs have not ended yet."
+    if batch.completed < batch.total:
+        missing = batch.total - batch.completed
+        return f"The batch is partial: {missing} of {batch.total} jobs did not complete."
+    return "The batch is complete."
+
+
+def describe_job(job: JobRecord, files: list[str], missing: list[str]) -> dict[str, Any]:
+    """`missing` are files that were there once; errors are told as end users may see them."""
+    told: dict[str, Any] = {"position": job.position, "job": job.id, "state": job.state}
+    told["files"] = files
+    if missing:
+        told["missing"] = missing
+    if job.error:
+        told["error"] = {"code": job.error.code, "message": job.error.message}
+    if job.result is not None:
+        told["result"] = job.result
+    return told

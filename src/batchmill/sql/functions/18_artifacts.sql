@@ -1,0 +1,310 @@
+-- Rows of artifacts. Jobs are locked before artifacts, artifacts before usage.
+
+-- Adds bytes to what a tenant has in the store, or takes some off. Returns how many there are.
+create function count_stored(of_tenant text, more bigint) returns bigint
+language sql as $$
+    insert into usage (tenant, minute, day, stored_bytes)
+    values (of_tenant, date_trunc('minute', clock()), day_of(clock()), greatest(more, 0))
+    on conflict (tenant) do update set stored_bytes = usage.stored_bytes + more
+    returning stored_bytes
+$$;
+
+create function add_artifact(
+    of_tenant text, of_kind text, of_batch uuid, of_job bigint, of_fence bigint, of_name text, of_type text,
+    expiry timestamptz
+) returns artifacts
+language plpgsql as $$
+declare
+    moment timestamptz := clock();
+    new_id uuid := gen_random_uuid();
+    added artifacts;
+begin
+    insert into artifacts (id, tenant, kind, batch_id, job_id, fence, name, media_type, storage_key,
+        created_at, written_at, expires_at)
+    values (new_id, of_tenant, of_kind, of_batch, of_job, of_fence, of_name, of_type,
+        concat_ws('.', format('%s/%s/%s', left(encode(sha256(convert_to(of_tenant, 'UTF8')), 'hex'), 16),
+            to_char(moment at time zone 'UTC', 'YYYY'), new_id), of_fence),
+        moment, moment, expiry)
+    returning * into added;
+    return added;
+end $$;
+
+-- Begins a file that is handed in. Unless a batch takes it, it lives for a day.
+create function begin_input(of_tenant text, of_name text, of_type text) returns artifacts
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    return add_artifact(coalesce(acting_tenant(), of_tenant), 'input', null, null, null, of_name, of_type,
+        clock() + interval '1 day');
+end $$;
+
+-- Begins a file that an attempt makes; null if the attempt is no longer the newest.
+create function begin_output(of_job bigint, of_fence bigint, of_name text, of_type text) returns artifacts
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    job jobs;
+begin
+    select * into job from jobs where id = of_job and fence = of_fence for share;
+    if job.id is null then
+        return null;
+    end if;
+    return add_artifact(job.tenant, 'output', job.batch_id, of_job, of_fence, of_name, of_type, coalesce(
+        (select expires_at from batches where id = job.batch_id),
+        (job.expires_on + 1)::timestamp at time zone 'UTC'));
+end $$;
+
+-- Lets a file that is being written take up `at_least` so many bytes and `at_most` so many. Where there is a
+-- quota, it gets ahead by a tenth of what is left, so that others find room as well; if it leaves too
+-- little, nothing changes. `granted` is null if nobody waits for the file any more.
+create function grow_artifact(
+    of_id uuid, at_least bigint, at_most bigint, quota bigint, out granted bigint, out used bigint
+)
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    file artifacts;
+begin
+    select * into file from artifacts where id = of_id and state = 'writing' and is_own(tenant) for update;
+    if file.id is null then
+        return;
+    end if;
+    used := count_stored(file.tenant, 0);
+    if used + at_least - file.size > quota then
+        granted := file.size;
+        return;
+    end if;
+    granted := least(at_most, greatest(at_least, coalesce(file.size + (quota - used) / 10, at_most)));
+    used := count_stored(file.tenant, granted - file.size);
+    update artifacts set size = granted, written_at = clock() where id = of_id;
+end $$;
+
+-- All bytes are durable: an input is kept from now on, an output once its attempt has ended well. Null if
+-- nobody waits for it any more.
+create function end_artifact(of_id uuid, of_size bigint, of_sha256 text) returns artifacts
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    file artifacts;
+    before bigint;
+begin
+    select * into file from artifacts where id = of_id and is_own(tenant);
+    if file.kind = 'output' then
+        perform from jobs where id = file.job_id and fence = file.fence for share;
+        if not found then
+            return null;
+        end if;
+    end if;
+    select size into before from artifacts where id = file.id and state = 'writing' for update;
+    if not found then
+        return null;
+    end if;
+    update artifacts
+    set state = case kind when 'input' then 'kept' else 'stored' end, size = of_size, sha256 = of_sha256,
+        written_at = clock(),
+        expires_at = case kind when 'input' then clock() + interval '1 day' else expires_at end
+    where id = of_id
+    returning * into file;
+    perform count_stored(file.tenant, of_size - before);
+    return file;
+end $$;
+
+-- Whoever wrote the file removes what there is of it now. Returns where that is.
+create function give_up_artifact(of_id uuid) returns text
+language sql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+    update artifacts set state = 'gone', collect_at = clock()
+    where id = of_id and is_own(tenant)
+    returning storage_key
+$$;
+
+-- Gives up a file that is kept, for its owner. Returns where it is.
+create function delete_artifact(of_id uuid) returns text
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    file artifacts;
+begin
+    select * into file from artifacts where id = of_id and state = 'kept' and is_own(tenant) for update;
+    if file.id is null then
+        raise exception 'There is no artifact %.', of_id using errcode = 'BM005';
+    end if;
+    if is_needed(file) then
+        raise exception 'Artifact % belongs to work that is not finished: cancel that first.', of_id
+            using errcode = 'BM006';
+    end if;
+    return give_up_artifact(of_id);
+end $$;
+
+-- Whether a batch or a job that is not finished has made or been given a file.
+create function is_needed(file artifacts) returns boolean
+language sql stable as $$
+    select exists (
+        select from batches b where b.finished_at is null and b.id in (
+            select file.batch_id union all
+            select batch_id from artifact_uses where artifact_id = file.id)
+    ) or exists (
+        select from jobs j where j.id in (
+            select file.job_id union all
+            select job_id from artifact_uses where artifact_id = file.id))
+$$;
+
+-- Removes the rows of files that are no more.
+create function forget_artifacts(of_ids uuid[]) returns void
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    freed record;
+begin
+    perform from artifacts where id = any (of_ids) order by id for update;
+    for freed in
+        with forgotten as (
+            delete from artifacts where id = any (of_ids) and state = 'gone' and is_own(tenant)
+            returning tenant, size
+        )
+        select tenant, sum(size)::bigint as bytes from forgotten group by tenant order by tenant
+    loop
+        perform count_stored(freed.tenant, -freed.bytes);
+    end loop;
+end $$;
+
+create function count_download(of_id uuid) returns void
+language sql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+    update artifacts set downloads = downloads + 1 where id = of_id and is_own(tenant)
+$$;
+
+-- The artifacts that a JSON text names: {"artifact": "…"}, anywhere in it.
+create function named_artifacts(in_text text) returns uuid[]
+language sql immutable as $$
+    select coalesce(array_agg(distinct found[1]::uuid), '{}')
+    from regexp_matches(in_text, '"artifact"\s*:\s*"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"', 'gi') found
+    where strpos(in_text, '"artifact"') > 0
+$$;
+
+-- Keeps artifacts as long as a batch or a job that names them. Those of others do not exist.
+create function take_artifacts(
+    ids uuid[], of_tenant text, of_batch uuid, of_job bigint, expiry timestamptz
+) returns void
+language plpgsql as $$
+declare
+    taken uuid[] := array(
+        select id from artifacts
+        where id = any (ids) and tenant = of_tenant and state = 'kept' and expires_at > clock()
+        order by id for update);
+    missing uuid[] := array(select unnest(ids) except select unnest(taken));
+begin
+    if missing <> '{}' then
+        raise exception 'There is no artifact %.', missing[1] using errcode = 'BM005';
+    end if;
+    update artifacts a
+    set batch_id = coalesce(batch_id, of_batch),
+        expires_at = case when kind = 'output' or exists (
+            select from artifact_uses where artifact_id = a.id) then greatest(expires_at, expiry) else expiry end
+    where id = any (taken);
+    insert into artifact_uses (artifact_id, tenant, batch_id, job_id)
+    select id, of_tenant, of_batch, of_job from unnest(taken) id
+    on conflict do nothing;
+end $$;
+
+-- Whether all that a result names is still there.
+create function has_its_artifacts(result json, of_tenant text) returns boolean
+language sql stable as $$
+    select not exists (
+        select from unnest(named_artifacts(result::text)) named where not exists (
+            select from artifacts a where a.id = named and a.tenant = of_tenant and a.state = 'kept'
+              and a.expires_at > clock()))
+$$;
+
+-- Whether any of these attempts may have written a file. Most have not, and their fences lie close together:
+-- one look at the index shows it.
+create function may_have_outputs(fences bigint[]) returns boolean
+language plpgsql as $$
+declare
+    first bigint;
+    last bigint;
+begin
+    select min(fence), max(fence) into first, last from unnest(fences) as fence;
+    return exists (
+        select from artifacts where state in ('writing', 'stored') and fence between first and last);
+end $$;
+
+-- Decides what becomes of the files of attempts that have ended just now. Their jobs are held, and whoever
+-- writes for them needs those: so nothing is missed. What is still being written gets an hour, since
+-- somebody may be at it.
+create function settle_outputs(o outcomes, ended_ids bigint[], cancelled_ids bigint[]) returns void
+language plpgsql as $$
+declare
+    doubtful bigint[] := array(
+        select fence from artifacts where state in ('writing', 'stored') and fence = any (o.fences));
+begin
+    update artifacts a
+    set state = case when f.keeps then 'kept' else 'gone' end,
+        collect_at = case when not f.keeps
+            then clock() + case a.state when 'writing' then interval '1 hour' else '0' end end
+    from unnest(o.ids, o.fences, o.kinds) as s (id, fence, kind)
+    cross join lateral (
+        select id, state = 'stored' and s.kind in ('completed', 'advance')
+            and (s.id = any (cancelled_ids)) is not true as keeps
+        from artifacts where fence = s.fence and state in ('writing', 'stored') offset 0) f
+    where s.fence = any (doubtful) and s.id = any (ended_ids) and a.id = any (array[f.id])
+      and a.state in ('writing', 'stored');
+end $$;
+
+-- What a checkpoint names is kept with it, for the attempts to come. The caller holds the job.
+create function keep_for_checkpoint(of_job bigint, of_fence bigint, value json) returns void
+language sql as $$
+    update artifacts set state = 'kept'
+    where id = any (named_artifacts(value::text)) and job_id = of_job and fence = of_fence
+      and state = 'stored'
+$$;
+
+-- Gives up what belongs to a batch that is being deleted, unless someone else uses it.
+create function give_up_artifacts_of(of_batch uuid) returns void
+language plpgsql as $$
+declare
+    ids uuid[] := array(
+        select id from artifacts where batch_id = of_batch
+        union
+        select artifact_id from artifact_uses where batch_id = of_batch);
+begin
+    delete from artifact_uses where batch_id = of_batch;
+    update artifacts a set state = 'gone', collect_at = clock()
+    where id = any (ids) and state = 'kept'
+      and not exists (select from artifact_uses where artifact_id = a.id);
+    if found then
+        perform pg_notify('batchmill', 'upkeep');
+    end if;
+end $$;
+
+-- Whether there are files for the upkeep to remove.
+create function has_litter() returns boolean
+language sql stable as $$
+    select exists (select from artifacts where collect_at <= clock())
+        or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
+        or exists (select from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour')
+$$;
+
+-- Gives up what has expired, and what nobody has written to for an hour. Returns what can be removed, so
+-- many at a time.
+create function collect_litter(most integer) returns table (id uuid, storage_key text)
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+    update artifacts set state = 'gone', collect_at = clock() where id = any (array(
+        select id from artifacts where state in ('stored', 'kept') and expires_at <= clock()
+        order by expires_at limit most for update skip locked));
+    update artifacts set state = 'gone', collect_at = clock() where id = any (array(
+        select id from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour'
+        order by written_at limit most for update skip locked));
+    return query select id, storage_key from artifacts
+        where collect_at <= clock() order by collect_at limit most;
+end $$;
+
+-- Leaves files that could not be removed for later, each for another time: so one that nobody can remove
+-- stops holding up the others.
+create function put_off_litter(of_ids uuid[], seconds double precision) returns void
+language sql set search_path = batchmill, pg_catalog, pg_temp as $$
+    update artifacts set collect_at = clock() + make_interval(secs => seconds * (1 + 9 * random()))
+    where id = any (of_ids) and state = 'gone'
+$$;
+
+-- Makes a key that links are signed with from now on; the newest `keep` are believed.
+create function add_signing_key(new_secret bytea, keep integer) returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    insert into signing_keys (secret, created_at) values (new_secret, clock());
+    delete from signing_keys where id not in (select id from signing_keys order by id desc limit keep);
+end $$;

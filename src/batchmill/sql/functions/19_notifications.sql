@@ -1,0 +1,183 @@
+-- Who is told when a batch finishes. A target is the URL of a webhook or an address of mail; the job that
+-- tells it knows it by id only, so that neither secrets nor addresses lie in payloads.
+
+-- The task that tells a target. Nothing that could break out of a line of a request or a mail is one.
+create function teller_of(target text) returns text
+language plpgsql immutable as $$
+begin
+    if length(target) <= 2000 and target ~ '^https?://[!-~]+$' and target !~ '^https?://[^/?#]*@' then
+        return 'batchmill.webhook';
+    elsif length(target) <= 254 and target
+        ~ '^[A-Za-z0-9.!#$%&''*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$' then
+        return 'batchmill.email';
+    end if;
+    raise exception 'Whom to tell is an http or https URL without a password, or a mail address, not "%".',
+        left(target, 100) using errcode = 'BM002';
+end $$;
+
+-- Refuses a target that nobody could tell: its task is registered by workers that can.
+create function require_teller(task text) returns void
+language plpgsql as $$
+begin
+    if not exists (select from tasks where name = task) then
+        raise exception '%', case task
+            when 'batchmill.email' then 'Nobody sends mail here: set BATCHMILL_SMTP_URL and '
+                'BATCHMILL_MAIL_FROM for a worker that has batchmill[notify] installed.'
+            else 'Nobody calls webhooks here: start a worker that has batchmill[notify] installed.' end
+            using errcode = 'BM002';
+    end if;
+end $$;
+
+create function targets_in(option jsonb) returns text[]
+language plpgsql immutable as $$
+begin
+    if jsonb_typeof(option) <> 'array' then
+        raise exception 'notify is a JSON array of URLs and mail addresses.' using errcode = 'BM002';
+    end if;
+    return array(select jsonb_array_elements_text(option));
+end $$;
+
+-- In one order, so that two callers who bring the same new webhooks never wait for each other.
+create function add_notifications(b batches, targets text[], moment timestamptz) returns void
+language plpgsql as $$
+declare
+    target text;
+begin
+    foreach target in array array(select distinct unnest(targets) order by 1) loop
+        perform require_teller(teller_of(target));
+        insert into notifications (tenant, batch_id, webhook_id, email, created_at, expires_at)
+        select b.tenant, b.id, case when is_webhook then webhook_for(b.tenant, target, moment) end,
+            case when not is_webhook then target end, moment, b.expires_at + interval '2 days'
+        from (select teller_of(target) = 'batchmill.webhook') kind (is_webhook)
+        on conflict do nothing;
+    end loop;
+    if (select count(*) from notifications where batch_id = b.id) > 20 then
+        raise exception 'A batch tells at most 20 webhooks and mail addresses.' using errcode = 'BM002';
+    end if;
+end $$;
+
+-- Adds to those who are told of a batch. If it has finished, they are told at once: it cannot finish
+-- meanwhile, as its row is held.
+create function notify_batch(of_batch uuid, targets text[]) returns void
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    moment timestamptz;
+    batch batches;
+begin
+    select * into batch from batches where id = of_batch and is_own(tenant) for update;
+    if batch.id is null then
+        raise exception 'There is no batch %.', of_batch using errcode = 'BM005';
+    end if;
+    moment := clock();
+    perform add_notifications(batch, targets, moment);
+    if batch.finished_at is not null then
+        perform tell_finished(array[of_batch], moment);
+    end if;
+end $$;
+
+-- Makes the jobs that tell of finished batches, one for each notification and generation. What they say
+-- is fixed here, whatever becomes of the batch. A webhook that is disabled or gone is told nothing.
+create function tell_finished(batch_ids uuid[], moment timestamptz) returns void
+language plpgsql as $$
+begin
+    with told as (
+        update notifications n
+        set told_generation = b.generation,
+            job_id = case when email is not null or exists (
+                select from webhooks w where w.id = n.webhook_id and w.disabled_at is null)
+                then nextval(pg_get_serial_sequence('batchmill.jobs', 'id')) end
+        from batches b
+        where n.batch_id = any (batch_ids) and b.id = n.batch_id and n.told_generation < b.generation
+        returning n.id, n.job_id, n.email, b as batch
+    )
+    insert into jobs (id, position, task, tenant, state, run_at, payload, created_at, expires_on,
+        submitted_by)
+    overriding system value
+    select job_id, 0, case when email is null then 'batchmill.webhook' else 'batchmill.email' end,
+        (batch).tenant, 'ready', moment, json_build_object(
+            'notification_id', id, 'finished_at', (batch).finished_at, 'task', (batch).task,
+            'labels', (batch).labels - 'traceparent', 'batch', batch_summary(batch)),
+        moment, greatest((batch).expires_on, day_of(moment) + 7), pg_current_xact_id()
+    from told where job_id is not null;
+    perform notify_workers('{batchmill.webhook,batchmill.email}');
+end $$;
+
+-- 32 bytes that nobody can guess, made where they are kept, so that no statement carries them.
+create function new_secret() returns text
+language sql volatile as $$
+    select 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+        || uuid_send(gen_random_uuid())), 'base64')
+$$;
+
+-- The webhook of a tenant that has this URL, made if it is not there.
+create function webhook_for(of_tenant text, of_url text, moment timestamptz) returns uuid
+language plpgsql as $$
+declare
+    known uuid;
+begin
+    loop
+        select id into known from webhooks where tenant = of_tenant and url = of_url;
+        exit when known is not null;
+        insert into webhooks (tenant, url, secret, created_at)
+        values (of_tenant, of_url, new_secret(), moment)
+        on conflict do nothing returning id into known;
+        exit when known is not null;
+    end loop;
+    return known;
+end $$;
+
+create function save_webhook(of_url text, of_tenant text) returns webhooks
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    saved uuid;
+    known webhooks;
+begin
+    if teller_of(of_url) <> 'batchmill.webhook' then
+        raise exception 'A webhook is an http or https URL, not "%".', left(of_url, 100)
+            using errcode = 'BM002';
+    end if;
+    perform require_teller('batchmill.webhook');
+    saved := webhook_for(coalesce(acting_tenant(), of_tenant), of_url, clock());
+    select * into known from webhooks where id = saved;
+    return known;
+end $$;
+
+-- From now on a new secret signs, and for a day the one before it too.
+create function rotate_webhook(of_webhook uuid) returns webhooks
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    changed webhooks;
+begin
+    update webhooks
+    set secret = new_secret(), old_secret = secret, rotated_until = clock() + interval '24 hours'
+    where id = of_webhook and is_own(tenant) returning * into changed;
+    return known_webhook(changed, of_webhook);
+end $$;
+
+create function enable_webhook(of_webhook uuid) returns webhooks
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    changed webhooks;
+begin
+    update webhooks set disabled_at = null, disabled_because = null
+    where id = of_webhook and is_own(tenant) returning * into changed;
+    return known_webhook(changed, of_webhook);
+end $$;
+
+create function delete_webhook(of_webhook uuid) returns webhooks
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    gone webhooks;
+begin
+    delete from webhooks where id = of_webhook and is_own(tenant) returning * into gone;
+    return known_webhook(gone, of_webhook);
+end $$;
+
+create function known_webhook(known webhooks, of_webhook uuid) returns webhooks
+language plpgsql as $$
+begin
+    if known.id is null then
+        raise exception 'There is no webhook %.', of_webhook using errcode = 'BM005';
+    end if;
+    return known;
+end $$;

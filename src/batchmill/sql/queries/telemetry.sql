@@ -1,0 +1,31 @@
+-- What metrics and traces ask for, beside the overview of tasks.
+
+-- name: limits_of_tasks
+-- Those of tenants, batches and keys are left out: there may be any number of them.
+select m.name, nullif(coalesce(m.set_slots, m.declared_slots), 2147483647) as slots, m.running, m.rate,
+    m.period, m.paused, m.set_slots is not null or m.set_rate is not null as is_set
+from (select 'system' as name union all select 'task:' || name from batchmill.tasks) known
+cross join lateral (select * from batchmill.limits where name = known.name) m
+where m.slots is not null or m.rate is not null
+order by m.name limit %(count)s
+
+-- name: count_open
+-- A batch has lanes until it is finished, so the history is not looked at.
+select
+    (select count(*) from batchmill.workers
+     where state = 'live' and lease_until > batchmill.clock()) as workers,
+    (select count(*) from (
+        select from (select distinct batch_id from batchmill.lanes where batch_id is not null) l
+        cross join lateral (
+            select from batchmill.batches where id = l.batch_id and finished_at is null) b
+        limit %(cap)s) counted) as batches
+
+-- name: waits
+-- How long attempts had to wait for their start, of those that have not been followed by another.
+select asked.id, extract(epoch from found.started_at - found.run_at)::float8 as seconds
+from unnest(%(ids)s::bigint[], %(fences)s::bigint[]) as asked (id, fence)
+cross join lateral (
+    select started_at, run_at from batchmill.jobs j where j.id = asked.id and j.fence = asked.fence
+    union all
+    select started_at, run_at from batchmill.finished f where f.id = asked.id and f.fence = asked.fence
+    limit 1) found

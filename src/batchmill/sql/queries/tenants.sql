@@ -1,0 +1,39 @@
+-- name: act_for_tenant
+select set_config('role', 'batchmill_tenant', true), set_config('batchmill.tenant', %(tenant)s, true)
+
+-- name: can_act_for_tenants
+select batchmill.can_act_for_tenants()
+
+-- name: admit
+select batchmill.admit(%(key)s, %(digest)s)
+
+-- name: count_operations
+select batchmill.count_operations(%(batch)s, %(active_jobs)s, %(operations_per_day)s)
+
+-- name: create_key
+insert into batchmill.api_keys (id, tenant, name, digest, scopes, created_at, expires_at)
+values (%(id)s, %(tenant)s, %(name)s, %(digest)s, %(scopes)s, batchmill.clock(),
+    batchmill.clock() + make_interval(secs => %(expires_in)s))
+returning id, tenant, name, scopes, created_at, expires_at, revoked_at, last_used_at
+
+-- name: keys
+select id, tenant, name, scopes, created_at, expires_at, revoked_at, last_used_at
+from batchmill.api_keys order by created_at, id
+
+-- name: revoke_key
+update batchmill.api_keys set revoked_at = coalesce(revoked_at, batchmill.clock()) where id = %(id)s
+returning id, tenant, name, scopes, created_at, expires_at, revoked_at, last_used_at
+
+-- name: set_quota
+insert into batchmill.quotas (tenant, requests_per_minute, active_jobs, operations_per_day, storage_bytes)
+values (%(tenant)s, %(requests_per_minute)s, %(active_jobs)s, %(operations_per_day)s, %(storage_bytes)s)
+on conflict (tenant) do update set requests_per_minute = excluded.requests_per_minute,
+    active_jobs = excluded.active_jobs, operations_per_day = excluded.operations_per_day,
+    storage_bytes = excluded.storage_bytes
+returning *
+
+-- name: quotas
+select * from batchmill.quotas order by tenant
+
+-- name: delete_quota
+delete from batchmill.quotas where tenant = %(tenant)s returning tenant
