@@ -1,0 +1,186 @@
+"""Fetches URLs that strangers give. See the package for what it guards against, and how."""
+
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cached_property
+from http import HTTPStatus
+from importlib.metadata import version
+from os import PathLike
+
+import httpx
+
+from batchmill.errors import (
+    AddressRefused,
+    BadStatus,
+    InvalidInput,
+    ResponseTooSlow,
+    TooManyRedirects,
+    Unreachable,
+)
+from batchmill.fetch.address import Addresses
+from batchmill.fetch.budget import Budget
+from batchmill.fetch.exchange import Exchange
+from batchmill.fetch.limits import FetchLimits
+from batchmill.fetch.resolver import Resolve, look_up
+from batchmill.fetch.response import FetchResponse
+from batchmill.fetch.url import follow, host_of, parse, port_of
+
+_REDIRECTS = {301, 302, 303, 307, 308}
+# What a redirect may see of the caller's headers. Anything else may be a secret.
+_HARMLESS = {"accept", "accept-language", "user-agent"}
+_OURS = {
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "host",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+}
+
+
+class Fetcher:
+    """Reaches only what `addresses` permits, and takes no more than `limits`.
+
+    `contact` is an address or a URL for those who run the servers. `tls` decides whose
+    certificates count, the usual ones unless given. `resolve` finds the addresses of a name.
+    Proxies of the environment are ignored: they would connect for us, to whatever they like.
+    """
+
+    def __init__(
+        self,
+        *,
+        addresses: Addresses | None = None,
+        limits: FetchLimits | None = None,
+        contact: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        resolve: Resolve = look_up,
+    ):
+        self._addresses = addresses or Addresses()
+        self._limits = limits or FetchLimits()
+        self._agent = f"batchmill/{version('batchmill')}" + (f" (+{contact})" if contact else "")
+        self._given_tls = tls
+        self._resolve = resolve
+
+    @asynccontextmanager
+    async def get(
+        self, url: str, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[FetchResponse]:
+        """Follows redirects; every other status that is not 2xx raises BadStatus."""
+        target, given = parse(url), _checked(headers)
+        budget = Budget(self._limits.total)
+        for _ in range(self._limits.redirects + 1):
+            async with self._exchange("GET", target, given, b"", budget) as exchange:
+                location = _location(exchange)
+                if location is None:
+                    yield await _accepted(exchange)
+                    return
+            target = follow(target, location)
+            given = {name: text for name, text in given.items() if name in _HARMLESS}
+        raise TooManyRedirects(f"{host_of(target)} redirects too often.")
+
+    @asynccontextmanager
+    async def post(
+        self, url: str, body: bytes, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[FetchResponse]:
+        """Follows nothing: a body is meant for whom it was sent to."""
+        budget = Budget(self._limits.total)
+        async with self._exchange("POST", parse(url), _checked(headers), body, budget) as exchange:
+            yield await _accepted(exchange)
+
+    async def check(self, url: str) -> None:
+        """Raises what a fetch would, as far as the URL and the addresses of its name tell now."""
+        await self._permitted(parse(url), Budget(self._limits.total))
+
+    async def read(self, url: str, *, headers: Mapping[str, str] | None = None) -> bytes:
+        async with self.get(url, headers=headers) as response:
+            return await response.read()
+
+    async def save(
+        self, url: str, path: str | PathLike[str], *, headers: Mapping[str, str] | None = None
+    ) -> FetchResponse:
+        """Into a file, which is there only once it is complete. Gives what is known about it."""
+        async with self.get(url, headers=headers) as response:
+            await response.save(path)
+        return response
+
+    @asynccontextmanager
+    async def _exchange(
+        self, method: str, url: httpx.URL, given: Mapping[str, str], body: bytes, budget: Budget
+    ) -> AsyncIterator[Exchange]:
+        addresses = await self._permitted(url, budget)
+        exchange = Exchange(url, addresses, self._limits, budget)
+        tls = self._tls if url.scheme == "https" else None
+        try:
+            await exchange.send(method, self._headers(method, url, given, body), body, tls)
+            yield exchange
+        finally:
+            await exchange.close()
+
+    async def _permitted(self, url: httpx.URL, budget: Budget) -> Sequence[str]:
+        """All addresses of the name. One that is refused is enough: who gives a mixed answer
+        hopes that we try the wrong one."""
+        host, port = host_of(url), port_of(url)
+        found = await self._found(host, port, budget)
+        if not all(self._addresses.permit(address, port) for address in found):
+            raise AddressRefused(f"{host} points to an address or a port that is off limits.")
+        return found
+
+    async def _found(self, host: str, port: int, budget: Budget) -> Sequence[str]:
+        try:
+            async with budget.spend(at_most=self._limits.connect):
+                found = await self._resolve(host, port)
+        except TimeoutError as error:
+            raise ResponseTooSlow(f"It takes too long to look up {host}.") from error
+        except OSError as error:
+            raise Unreachable(f"There is no server called {host}, or not now.") from error
+        if not found:
+            raise Unreachable(f"There is no server called {host}, or not now.")
+        return found
+
+    def _headers(
+        self, method: str, url: httpx.URL, given: Mapping[str, str], body: bytes
+    ) -> httpx.Headers:
+        usual = {"accept": "*/*", "user-agent": self._agent}
+        # Only what the decoder can undo in small steps is asked for.
+        ours = {"accept-encoding": "gzip", "connection": "close"}
+        if method == "POST":
+            ours["content-length"] = str(len(body))
+        return httpx.Headers({"host": url.netloc.decode("ascii"), **usual, **given, **ours})
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return self._given_tls or httpx.create_ssl_context(trust_env=False)
+
+
+def _checked(headers: Mapping[str, str] | None) -> dict[str, str]:
+    given = {name.lower(): text for name, text in (headers or {}).items()}
+    if taken := given.keys() & _OURS:
+        raise InvalidInput(f"The header {min(taken)} is not yours to set; leave it out.")
+    return given
+
+
+def _location(exchange: Exchange) -> str | None:
+    """Where it redirects to, if it does. With several answers the first one counts."""
+    if exchange.status not in _REDIRECTS:
+        return None
+    return next(iter(exchange.headers.get_list("location")), None)
+
+
+async def _accepted(exchange: Exchange) -> FetchResponse:
+    if 200 <= exchange.status < 300:
+        return await FetchResponse.begin(exchange)
+    raise BadStatus(
+        f"{exchange.host} answers {_named(exchange.status)}.",
+        status=exchange.status,
+        headers=exchange.headers,
+    )
+
+
+def _named(status: int) -> str:
+    try:
+        return f"{status} ({HTTPStatus(status).phrase})"
+    except ValueError:
+        return str(status)

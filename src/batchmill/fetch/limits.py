@@ -1,0 +1,34 @@
+"""How much of us a server may use up."""
+
+from dataclasses import dataclass, fields
+
+from batchmill.errors import InvalidInput
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """`size` bytes of body as the caller gets it, `wire` bytes as it comes, `ratio` between them;
+    `headers` bytes of headers; `redirects` that are followed.
+
+    `total` seconds of waiting for servers, over all redirects; what the caller does between chunks
+    does not count. `connect` seconds to find and connect, `read` seconds between two reads.
+    """
+
+    size: int = 100 * MIB
+    wire: int = 100 * MIB
+    ratio: float = 100.0
+    headers: int = 64 * 1024
+    redirects: int = 5
+    total: float = 120.0
+    connect: float = 10.0
+    read: float = 30.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name != "redirects" and not value > 0:
+                raise InvalidInput(f"The {field.name} of a fetch must be over 0, not {value!r}.")
+        if not self.redirects >= 0:
+            raise InvalidInput(f"The redirects of a fetch are at least 0, not {self.redirects!r}.")

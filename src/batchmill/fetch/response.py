@@ -1,0 +1,72 @@
+"""What a fetch gives: facts at once, the body as it comes."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from batchmill.fetch.body import Body
+from batchmill.fetch.exchange import Exchange
+from batchmill.fetch.media import SNIFFED, sniff
+
+
+class FetchResponse:
+    """`url` is where it came from in the end. `media_type` is what the first bytes say,
+    `content_type` what the server says, as it stands in the header."""
+
+    def __init__(self, exchange: Exchange, body: Body, head: bytes):
+        self.url = str(exchange.url)
+        self.status = exchange.status
+        self.headers = exchange.headers
+        self.content_type: str | None = exchange.headers.get("content-type")
+        self.media_type = sniff(head)
+        self._body = body
+        self._head = head
+
+    @classmethod
+    async def begin(cls, exchange: Exchange) -> Self:
+        """Reads as much as it takes to see what it is."""
+        body = Body(exchange)
+        head = b""
+        while len(head) < SNIFFED and (piece := await body.next()):
+            head += piece
+        return cls(exchange, body, head)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body so far, as they are handed out."""
+        return self._body.size
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body, decompressed, in small pieces. A second call goes on where the first ended."""
+        head, self._head = self._head, b""
+        if head:
+            yield head
+        while piece := await self._body.next():
+            yield piece
+
+    async def read(self) -> bytes:
+        """All of it, in memory."""
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def save(self, path: str | PathLike[str]) -> None:
+        """Into a file, which is there only once it is complete."""
+        target = Path(path)
+        part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+        try:
+            await self._write(part)
+            await asyncio.to_thread(part.replace, target)
+        finally:
+            part.unlink(missing_ok=True)
+
+    async def _write(self, path: Path) -> None:
+        with _create(path) as file:
+            async for chunk in self.chunks():
+                await asyncio.to_thread(file.write, chunk)
+
+
+def _create(path: Path) -> BinaryIO:
+    # Not in a thread: that would still create it when its task is cancelled and has cleaned up.
+    return path.open("xb")

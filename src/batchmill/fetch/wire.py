@@ -1,0 +1,97 @@
+"""The connection under HTTP: to an address that was judged, and counted byte by byte."""
+
+import ssl
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import httpcore
+
+from batchmill.errors import ResponseTooLarge
+from batchmill.fetch.limits import FetchLimits
+
+# A name may have any number of addresses; the time to connect is shared by as many as this.
+TRIED = 4
+
+
+class Meter:
+    """How much may still come. Headers have a limit of their own until they are all there."""
+
+    def __init__(self, limits: FetchLimits):
+        self._limits = limits
+        self._part = "headers that are"
+        self._left = limits.headers
+        self.at_end = False
+
+    def begin_body(self) -> None:
+        self._part = "a body that is"
+        # One more, so that a body of just this size is seen to end.
+        self._left = self._limits.wire + 1
+
+    def room(self) -> int:
+        if self._left <= 0:
+            raise ResponseTooLarge(f"The answer has {self._part} larger than is accepted.")
+        return self._left
+
+    def count(self, data: bytes) -> None:
+        self._left -= len(data)
+        self.at_end = not data
+
+
+class Wire(httpcore.AsyncNetworkBackend):
+    """One connection. The name it is asked for only counts for TLS: it is not looked up again."""
+
+    def __init__(self, addresses: Sequence[str], meter: Meter):
+        self._addresses = addresses[:TRIED]
+        self._meter = meter
+        # Its type is unsure to checkers: without anyio, which httpx brings, there is none.
+        self._backend = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
+        self._stream: httpcore.AsyncNetworkStream | None = None
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        self._stream = await self._connect(port, timeout)
+        return MeteredStream(self._stream, self._meter)
+
+    async def _connect(self, port: int, timeout: float | None) -> httpcore.AsyncNetworkStream:
+        share = timeout / len(self._addresses) if timeout else None
+        *others, last = self._addresses
+        for address in others:
+            try:
+                return await self._backend.connect_tcp(address, port, timeout=share)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self._backend.connect_tcp(last, port, timeout=share)
+
+    async def aclose(self) -> None:
+        # The socket itself: a handshake that was interrupted leaves it with nobody else.
+        if self._stream is not None:
+            await self._stream.aclose()
+
+
+class MeteredStream(httpcore.AsyncNetworkStream):
+    def __init__(self, stream: httpcore.AsyncNetworkStream, meter: Meter):
+        self._stream = stream
+        self._meter = meter
+        self.write = stream.write
+        self.aclose = stream.aclose
+        self.get_extra_info = stream.get_extra_info
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data = await self._stream.read(min(max_bytes, self._meter.room()), timeout)
+        self._meter.count(data)
+        return data
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        inner = await self._stream.start_tls(ssl_context, server_hostname, timeout)
+        return MeteredStream(inner, self._meter)

@@ -1,0 +1,51 @@
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.fetch.site import Site
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with Site() as site:
+        yield site
+
+
+@pytest.fixture
+async def other() -> AsyncIterator[Site]:
+    """A second server, which no test's fetcher may reach unless it says so."""
+    async with Site() as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of secure.test, signed by itself; the key is in the same file."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed.")
+    folder = tmp_path_factory.mktemp("certificate")
+    made = folder / "certificate.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    names = ["-subj", "/CN=secure.test", "-addext", "subjectAltName=DNS:secure.test"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(made)]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    made.write_text(made.read_text() + (folder / "key.pem").read_text())
+    return made
+
+
+@pytest.fixture
+async def secure(certificate: Path) -> AsyncIterator[Site]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    async with Site(context) as site:
+        yield site
+
+
+@pytest.fixture
+def trust(certificate: Path) -> ssl.SSLContext:
+    """A client that takes this certificate for the name in it."""
+    return ssl.create_default_context(cafile=str(certificate))

@@ -1,0 +1,216 @@
+"""No server takes more of us than the limits say."""
+
+import asyncio
+import gzip
+import itertools
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from batchmill import (
+    Fetcher,
+    FetchLimits,
+    InvalidInput,
+    ResponseTooLarge,
+    ResponseTooSlow,
+    Unreachable,
+)
+from batchmill.fetch.wire import Meter
+from tests.fetch.site import Site, answer
+
+MIB = 1 << 20
+
+
+async def for_ever(writer: asyncio.StreamWriter, data: bytes) -> None:
+    while True:
+        writer.write(data)
+        await writer.drain()
+
+
+class TestSize:
+    async def test_a_body_of_just_the_size_is_taken(self, site: Site):
+        site.pages["/"] = b"HTTP/1.0 200 OK\r\n\r\n" + b"x" * 100_000
+        limits = FetchLimits(size=100_000, wire=100_000)
+        assert len(await site.fetcher(limits=limits).read(site.url())) == 100_000
+
+    def test_the_end_behind_the_last_byte_is_still_looked_for(self):
+        meter = Meter(FetchLimits(wire=10))
+        meter.begin_body()
+        meter.count(b"x" * 10)
+        assert meter.room() == 1
+        meter.count(b"x")
+        with pytest.raises(ResponseTooLarge):
+            meter.room()
+
+    @pytest.mark.parametrize("limits", [{"size": 100_000}, {"wire": 100_000, "headers": 100}])
+    async def test_a_larger_one_is_not(self, site: Site, limits: dict[str, Any]):
+        site.pages["/"] = b"HTTP/1.0 200 OK\r\n\r\n" + b"x" * 100_101
+        with pytest.raises(ResponseTooLarge):
+            await site.fetcher(limits=FetchLimits(**limits)).read(site.url())
+
+    async def test_one_that_says_so_is_refused_before_any_of_it_is_read(self, site: Site):
+        site.pages["/"] = answer(b"x", content_length="1001")
+        with pytest.raises(ResponseTooLarge, match="more than the 1,000 bytes"):
+            async with site.fetcher(limits=FetchLimits(size=1000)).get(site.url()):
+                raise AssertionError
+
+    async def test_a_body_without_an_end_is_cut_off(self, site: Site):
+        async def endless(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            await for_ever(writer, b"x" * 65_536)
+
+        site.pages["/"] = endless
+        with pytest.raises(ResponseTooLarge):
+            await site.fetcher(limits=FetchLimits(size=MIB)).read(site.url())
+        await site.left.wait()
+
+    async def test_what_stands_around_tiny_chunks_counts_on_the_wire(self, site: Site):
+        async def endless(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            await for_ever(writer, (b"1;" + b"x" * 2000 + b"\r\na\r\n") * 20)
+
+        site.pages["/"] = endless
+        with pytest.raises(ResponseTooLarge):
+            await site.fetcher(limits=FetchLimits(wire=MIB)).read(site.url())
+
+
+class TestBombs:
+    BOMB = gzip.compress(bytes(64 * MIB))
+
+    async def test_what_unpacks_too_far_is_refused(self, site: Site):
+        site.pages["/"] = answer(self.BOMB, content_encoding="gzip")
+        with pytest.raises(ResponseTooLarge, match="suspicious size"):
+            await site.fetcher().read(site.url())
+
+    async def test_what_is_dense_but_small_is_fine(self, site: Site):
+        site.pages["/"] = answer(gzip.compress(bytes(MIB)), content_encoding="gzip")
+        assert len(await site.fetcher().read(site.url())) == MIB
+
+    async def test_the_size_counts_what_comes_out(self, site: Site):
+        site.pages["/"] = answer(self.BOMB, content_encoding="gzip")
+        limits = FetchLimits(size=2 * MIB, ratio=float("inf"))
+        async with site.fetcher(limits=limits).get(site.url()) as response:
+            with pytest.raises(ResponseTooLarge, match="more than the"):
+                async for _ in response.chunks():
+                    pass
+            assert response.size < 3 * MIB
+
+    async def test_no_more_than_a_piece_of_it_is_in_memory(self, site: Site):
+        site.pages["/"] = answer(self.BOMB, content_encoding="gzip")
+        fetcher = site.fetcher(limits=FetchLimits(ratio=float("inf")))
+        async with fetcher.get(site.url()) as response:
+            tracemalloc.start()
+            try:
+                sizes = [len(chunk) async for chunk in response.chunks()]
+                _, peak = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+        assert sum(sizes) == 64 * MIB
+        assert peak < MIB
+
+
+class TestHeaders:
+    async def test_headers_without_an_end_are_cut_off(self, site: Site):
+        async def flood(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\n")
+            await for_ever(writer, b"x: y\r\n" * 1000)
+
+        site.pages["/"] = flood
+        with pytest.raises(ResponseTooLarge, match="headers"):
+            await site.fetcher().read(site.url())
+        await site.left.wait()
+
+    async def test_answers_before_the_answer_count_as_headers(self, site: Site):
+        async def flood(writer: asyncio.StreamWriter) -> None:
+            await for_ever(writer, b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
+
+        site.pages["/"] = flood
+        with pytest.raises(ResponseTooLarge, match="headers"):
+            await site.fetcher().read(site.url())
+
+    async def test_a_body_right_behind_them_does_not_count(self, site: Site):
+        site.pages["/"] = answer(b"x" * 300_000)
+        fetcher = site.fetcher(limits=FetchLimits(headers=100))
+        assert len(await fetcher.read(site.url())) == 300_000
+
+
+class TestTime:
+    async def drip(self, writer: asyncio.StreamWriter) -> None:
+        """Never silent for long, and never done."""
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 600)
+        for _ in itertools.count():
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    async def silent(self, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async def test_a_server_that_drips_runs_into_the_total(self, site: Site):
+        site.pages["/"] = self.drip
+        with pytest.raises(ResponseTooSlow):
+            await site.fetcher(limits=FetchLimits(total=0.1)).read(site.url())
+        await site.left.wait()
+
+    async def test_headers_that_drip_run_into_the_total(self, site: Site):
+        async def drip(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nx: ")
+            await self.drip(writer)
+
+        site.pages["/"] = drip
+        with pytest.raises(ResponseTooSlow):
+            await site.fetcher(limits=FetchLimits(total=0.1)).read(site.url())
+
+    async def test_a_silent_server_is_given_up(self, site: Site):
+        site.pages["/"] = self.silent
+        with pytest.raises(ResponseTooSlow):
+            await site.fetcher(limits=FetchLimits(read=0.05)).read(site.url())
+
+    async def test_silence_in_the_middle_is_too_slow_and_not_the_end(self, site: Site):
+        async def stall(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 600)
+            await self.silent(writer)
+
+        site.pages["/"] = stall
+        async with site.fetcher(limits=FetchLimits(read=0.05)).get(site.url()) as response:
+            with pytest.raises(ResponseTooSlow):
+                await response.read()
+            with pytest.raises(Unreachable, match="interrupted before its end"):
+                await response.read()
+
+    async def test_a_name_that_is_not_found_in_time_is_given_up(self):
+        async def resolve(host: str, port: int) -> list[str]:
+            await asyncio.Event().wait()
+            return []
+
+        fetcher = Fetcher(resolve=resolve, limits=FetchLimits(connect=0.05))
+        with pytest.raises(ResponseTooSlow, match="look up slow.test"):
+            await fetcher.read("http://slow.test/")
+
+    async def test_redirects_share_the_total(self, site: Site):
+        async def slow(writer: asyncio.StreamWriter) -> None:
+            await asyncio.sleep(0.04)
+            writer.write(answer(status=302, location="/"))
+
+        site.pages["/"] = slow
+        with pytest.raises(ResponseTooSlow):
+            await site.fetcher(limits=FetchLimits(total=0.1, redirects=100)).read(site.url())
+
+    async def test_what_the_caller_does_between_chunks_does_not_count(self, site: Site):
+        site.pages["/"] = answer(b"x" * 300_000)
+        async with site.fetcher(limits=FetchLimits(total=5)).get(site.url()) as response:
+            loop = asyncio.get_running_loop()
+            real, loop.time = loop.time, lambda: real() + 60
+            try:
+                assert len(await response.read()) == 300_000
+            finally:
+                loop.time = real
+
+
+@pytest.mark.parametrize(
+    "limits", [{"size": 0}, {"wire": -1}, {"total": 0}, {"redirects": -1}, {"ratio": float("nan")}]
+)
+def test_limits_that_allow_nothing_are_refused(limits: dict[str, Any]):
+    with pytest.raises(InvalidInput, match=next(iter(limits))):
+        FetchLimits(**limits)
