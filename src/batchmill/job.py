@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
+from batchmill.artifacts.plain import Courier, SyncJobArtifacts
 from batchmill.domain.failure import storable
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.payload import Codec
@@ -15,6 +16,8 @@ from batchmill.errors import InvalidInput
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
+
+    from batchmill.artifacts.attempt import JobArtifacts
 
 T = TypeVar("T")
 LOG = logging.getLogger("batchmill.job")
@@ -29,7 +32,7 @@ class Desk(Protocol):
     def completing(
         self, claim: Claim, result: Callable[[], str | None]
     ) -> AbstractAsyncContextManager["AsyncConnection[Any]"]: ...
-    def artifacts(self, claim: Claim) -> Any: ...
+    def artifacts(self, claim: Claim) -> "JobArtifacts": ...
 
 
 class JobInfo:
@@ -43,8 +46,7 @@ class JobInfo:
         self.key = claim.key
         self.attempt = claim.attempt
         self.snoozes = claim.snoozes
-        # All jobs of a batch get the same ones; what a handler does to them is its own affair.
-        self.labels = dict(claim.labels)
+        self.labels = claim.labels
         self.cancelled = False
         self._claim = claim
         self._deadline = None if timeout is None else time.monotonic() + timeout
@@ -105,17 +107,16 @@ class Job(JobInfo):
         self._result = self._codec.dump(result)
 
     @property
-    def artifacts(self) -> Any:
-        """The files of this attempt, as the mill's artifact store hands them out."""
+    def artifacts(self) -> "JobArtifacts":
+        """The files of this attempt: those it reads, and those it makes."""
         return self._desk.artifacts(self._claim)
 
 
-class Channel(Protocol):
+class Channel(Courier, Protocol):
     """How an attempt outside the event loop talks to the worker."""
 
     def report(self, progress: Progress) -> None: ...
     def save_checkpoint(self, name: str, value: str) -> None: ...
-    def artifacts(self) -> Any: ...
 
 
 class SyncJob(JobInfo):
@@ -139,9 +140,9 @@ class SyncJob(JobInfo):
         return codec.load(text)
 
     @property
-    def artifacts(self) -> Any:
-        """The files of this attempt, as the mill's artifact store hands them out; in a thread."""
-        return self._channel.artifacts()
+    def artifacts(self) -> SyncJobArtifacts:
+        """The files of this attempt: those it reads, and those it makes."""
+        return SyncJobArtifacts(self._channel)
 
 
 class _BoundLogger(logging.LoggerAdapter[logging.Logger]):

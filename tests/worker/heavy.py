@@ -89,11 +89,6 @@ def hands_over(n: int) -> Advance:
     return Advance("elsewhere", n)
 
 
-@mill.task(process=True, retry=ONCE)
-def wants_files(job: SyncJob) -> str:
-    return job.artifacts
-
-
 @mill.task(process=True, max_snoozes=2)
 def snoozes_on() -> Snooze:
     return Snooze(0)

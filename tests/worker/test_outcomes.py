@@ -306,22 +306,6 @@ async def test_a_transaction_commits_writes_and_completion_together(mill: Mill, 
     assert sql.execute("select n from receipt").fetchall() == [(5,)]
 
 
-async def test_every_handler_gets_the_files_of_its_attempt(dsn: str) -> None:
-    mill = Mill(dsn, artifacts=lambda claim: f"{claim.tenant}/{claim.task}")
-
-    @mill.task
-    async def on_loop(job: Job) -> str:
-        return job.artifacts
-
-    @mill.task
-    def in_thread(job: SyncJob) -> str:
-        return job.artifacts
-
-    async with mill.running():
-        for task in (on_loop, in_thread):
-            assert await (await mill.enqueue(task)).result() == f"default/{task.name}"
-
-
 async def test_a_transaction_of_an_attempt_that_was_given_up_for_lost_writes_nothing(
     mill: Mill, sql: psycopg.Connection
 ) -> None:

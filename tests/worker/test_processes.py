@@ -114,14 +114,6 @@ async def test_a_job_goes_on_from_a_process_to_a_stage_elsewhere(mill: Mill, dsn
             assert await (await mill.enqueue(heavy.hands_over, 1)).result() == 2
 
 
-async def test_a_process_is_told_that_it_has_no_artifacts(mill: Mill) -> None:
-    async with mill.running(TWO):
-        job = await mill.enqueue(heavy.wants_files)
-        assert await failure_of(job) == "unexpected"
-    error = (await job.get()).error
-    assert error and "leave out process=True" in error.detail
-
-
 async def test_no_process_outlives_its_worker(mill: Mill) -> None:
     before = {child.pid for child in psutil.Process().children()}
     async with mill.running(TWO):

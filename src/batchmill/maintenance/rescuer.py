@@ -13,12 +13,14 @@ from batchmill.store.delivery import finish_call
 log = logging.getLogger("batchmill.upkeep")
 
 
-async def rescue(database: Database, lapsed: list[dict[str, Any]]) -> None:
+async def rescue(database: Database, lapsed: list[dict[str, Any]]) -> list[Claim]:
+    """The attempts that it ended."""
     if not lapsed:
-        return
+        return []
     ended = [
         outcome.lost(Claim(**job["claim"]), Retry.from_json(job["retry"] or {}), random.random())
         for job in lapsed
     ]
     refused = await database.value("finish", **finish_call(ended))
     log.warning("Rescued %d jobs from workers that are gone.", len(lapsed) - len(refused))
+    return [each.claim for each in ended if each.claim.id not in refused]

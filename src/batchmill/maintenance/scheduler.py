@@ -24,5 +24,10 @@ async def _fire(database: Database, schedule: dict[str, Any], now: datetime) -> 
     cron = Cron(schedule["cron"], schedule["timezone"])
     times, then_at = due(cron, expected, now, Missed(schedule["missed"]))
     await database.value(
-        "fire_schedule", name=schedule["name"], expected=expected, times=times, then_at=then_at
+        "fire_schedule",
+        tenant=schedule["tenant"],
+        name=schedule["name"],
+        expected=expected,
+        times=times,
+        then_at=then_at,
     )

@@ -5,7 +5,9 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from batchmill.domain.job import Claim
 from batchmill.maintenance import rescuer, retention, scheduler
+from batchmill.maintenance.collector import Collector
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
 from batchmill.store.line import Line
@@ -29,9 +31,11 @@ class Upkeep:
     lease may be the leader's. `looked` is set after each look, for tests."""
 
     def __init__(self, mill: "Mill", worker: int, tick: float = TICK):
+        self._mill = mill
         self._database = mill.database
         self._listener = mill.listener
         self._line = Line(mill.database, patience=LEASE)
+        self._collector = Collector(mill)
         self._worker = worker
         self._tick = tick
         self._tidied = float("-inf")
@@ -57,16 +61,25 @@ class Upkeep:
         """The seconds until the next one."""
         look = await self._line.value("look_after", worker=self._worker, seconds=LEASE)
         if (found := look["found"]) is not None:
-            await rescuer.rescue(self._database, found["lapsed"])
+            self._count(await rescuer.rescue(self._database, found["lapsed"]))
             await scheduler.fire(self._database, found["due"], found["now"])
             if time.monotonic() - self._tidied >= TIDY_EVERY:
                 self._tidied = time.monotonic()
                 await retention.tidy(self._database)
+            if found["litter"]:
+                await self._collector.collect()
         self.looked.set()
         return self._pause(look)
 
+    def _count(self, rescued: list[Claim]) -> None:
+        if self._mill.meter is not None:
+            for claim in rescued:
+                self._mill.meter.lease_expired(claim.task)
+
     def _pause(self, look: dict[str, Any]) -> float:
         wait, found = look["wait"] or 0.0, look["found"]
+        if found and found["litter"] and self._collector.has_more:
+            return 0.0
         if wait <= 0:
             # What is late is being done by now, here or by the leader.
             return self._tick

@@ -3,11 +3,15 @@
 import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from batchmill.domain.job import Claim
 from batchmill.domain.task import Task
 from batchmill.job import JobInfo
+
+if TYPE_CHECKING:
+    from batchmill.telemetry.spans import RunSpan
 
 
 class Stop(StrEnum):
@@ -25,13 +29,16 @@ class Attempt:
     running: asyncio.Task[Any] | None = None
     job: JobInfo | None = None
     is_waiting: bool = True
-    has_begun: bool = False
+    begun_at: float | None = None
+    span: "RunSpan | None" = None
     stop: Stop | None = None
     is_over: bool = False
 
     def begin(self, job: JobInfo | None = None) -> None:
         """The handler begins. In a thread this is called there, maybe after it was told to stop."""
-        self.has_begun = True
+        self.begun_at = monotonic()
+        if self.span is not None:
+            self.span.begin()
         self.job = job
         if job is not None and self.stop is not None:
             job.cancelled = True

@@ -12,16 +12,32 @@ import sys
 from datetime import UTC, datetime
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
+from uuid import UUID
 
+from batchmill.domain.artifact import Artifact
 from batchmill.domain.failure import classify
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
 from batchmill.domain.task import Task
-from batchmill.errors import ConfigurationError, LeaseLost
+from batchmill.errors import (
+    BatchmillError,
+    DatabaseUnavailable,
+    InvalidInput,
+    LeaseLost,
+    NotFound,
+    StorageError,
+)
 from batchmill.job import SyncJob
+from batchmill.telemetry.tracing import continuing
 from batchmill.worker.runners import dump_result
+
+REFUSALS: dict[str, type[BatchmillError]] = {
+    error.code: error
+    for error in (DatabaseUnavailable, InvalidInput, LeaseLost, NotFound, StorageError)
+}
 
 
 class PipeChannel:
@@ -36,11 +52,22 @@ class PipeChannel:
         if not receive(self._conn)["kept"]:
             raise LeaseLost("This attempt is no longer the newest; its checkpoint was refused.")
 
-    def artifacts(self) -> NoReturn:
-        raise ConfigurationError(
-            "A task that runs in a process has no artifacts: leave out process=True, so that it "
-            "runs in a thread."
-        )
+    def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact:
+        saved = self._ask({"save": name, "path": str(path), "media_type": media_type})
+        return Artifact(UUID(saved.pop("artifact")), **saved)
+
+    def artifact_path(self, id: UUID) -> Path:
+        return Path(self._ask({"fetch": str(id)}))
+
+    def artifact_folder(self) -> Path:
+        return Path(self._ask({"folder": True}))
+
+    def _ask(self, message: dict[str, Any]) -> Any:
+        send(self._conn, message)
+        answer = receive(self._conn)
+        if "refused" in answer:
+            raise REFUSALS.get(answer["refused"], BatchmillError)(answer["message"])
+        return answer["done"]
 
 
 def send(conn: Connection, message: dict[str, Any]) -> None:
@@ -57,7 +84,9 @@ def serve(conn: Connection) -> None:
         sys.path[:] = receive(conn)["path"]
         while True:
             order = receive(conn)
-            send(conn, answer(conn, order))
+            with continuing(order["traceparent"]):
+                answered = answer(conn, order)
+            send(conn, answered)
     except (EOFError, OSError):
         return
 

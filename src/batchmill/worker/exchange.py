@@ -31,6 +31,9 @@ LIMITED = 1.0
 BLOCK = 1_000
 CROWD = 500
 
+# How long a call took, and the answer if there was one.
+OnCall = Callable[[float, Exchanged | None], None]
+
 
 @dataclass(eq=False)
 class Clerk:
@@ -53,12 +56,14 @@ class Exchange:
         listener: Listener,
         worker: int,
         on_unclear: Callable[[], Awaitable[None]],
+        on_call: OnCall = lambda seconds, answer: None,
     ):
         self._clerks = [Clerk(delivery) for delivery in deliveries]
         self._executor = executor
         self._listener = listener
         self._worker = worker
         self._on_unclear = on_unclear
+        self._on_call = on_call
         self._waiting: deque[Outcome] = deque()
         self._crowded = asyncio.Event()
         self._all_recorded = asyncio.Event()
@@ -206,7 +211,7 @@ class Exchange:
     async def _answer(self, clerk: Clerk, demand: Demand | None) -> Exchanged:
         block = clerk.under_way
         try:
-            answer = await clerk.delivery.exchange(block, demand)
+            answer = await self._ask(clerk, block, demand)
         except Exception as error:
             if is_unavailable(error) or isinstance(error, LeaseLost) or not block:
                 self._waiting.extendleft(reversed(block))
@@ -217,6 +222,18 @@ class Exchange:
             await self._record(clerk, block)
             return Exchanged()
         log_refused(answer)
+        return answer
+
+    async def _ask(
+        self, clerk: Clerk, block: Sequence[Outcome], demand: Demand | None
+    ) -> Exchanged:
+        began = time.monotonic()
+        try:
+            answer = await clerk.delivery.exchange(block, demand)
+        except Exception:
+            self._on_call(time.monotonic() - began, None)
+            raise
+        self._on_call(time.monotonic() - began, answer)
         return answer
 
     def _demand(self) -> Demand | None:
@@ -262,7 +279,7 @@ class Exchange:
         backoff = Backoff()
         while block:
             try:
-                log_refused(await clerk.delivery.exchange(block, None))
+                log_refused(await self._ask(clerk, block, None))
             except InvalidInput as error:
                 await self._record_apart(clerk, list(block), error)
             except Exception as error:

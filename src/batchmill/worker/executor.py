@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batchmill.domain import outcome
 from batchmill.domain.exchange import Demand
@@ -19,6 +19,9 @@ from batchmill.domain.outcome import Outcome
 from batchmill.domain.task import Task
 from batchmill.worker.attempt import Attempt, Stop
 from batchmill.worker.runners import Runners
+
+if TYPE_CHECKING:
+    from batchmill.telemetry.spans import Spans
 
 log = logging.getLogger("batchmill.worker")
 
@@ -63,6 +66,7 @@ class Executor:
         prefetch: int,
         pools: dict[str, int],
         patience: float,
+        spans: "Spans | None" = None,
     ):
         self._tasks = tasks
         self._runs = {name: runners.runner_of(task) for name, task in tasks.items()}
@@ -71,6 +75,7 @@ class Executor:
         self._prefetch = prefetch
         self._left = {name: pools.get(name, concurrency + prefetch) for name in tasks}
         self._patience = patience
+        self._spans = spans
         self._free = concurrency
         self._expected = 0
         self._attempts: dict[int, Attempt] = {}
@@ -134,7 +139,7 @@ class Executor:
     def release_waiting(self) -> None:
         """Gives back what has not begun."""
         for attempt in list(self._attempts.values()):
-            if not attempt.has_begun:
+            if attempt.begun_at is None:
                 self._interrupt(attempt, Stop.RELEASED)
 
     def release_late(self) -> None:
@@ -157,6 +162,8 @@ class Executor:
 
     def _begin(self, attempt: Attempt) -> None:
         """In a context of its own: the one before, which may begin it, leaves nothing behind."""
+        if self._spans is not None:
+            attempt.span = self._spans.run(attempt.claim)
         attempt.running = self._loop.create_task(
             self._run(attempt),
             name=f"{attempt.claim.task}, job {attempt.claim.id}",

@@ -7,13 +7,16 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, TypeVar
 
+from batchmill.domain.artifact import Artifact
 from batchmill.domain.job import Progress
-from batchmill.errors import LeaseLost, Transient
+from batchmill.errors import BatchmillError, LeaseLost, Transient
 from batchmill.job import Desk
 from batchmill.worker.attempt import Attempt
 
@@ -87,6 +90,8 @@ class Processes:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _converse(self, child: Child, attempt: Attempt, desk: Desk) -> dict[str, Any]:
+        if attempt.span is not None:
+            attempt.span.begin()
         await self._in_thread(child.send, _order(attempt))
         async with asyncio.timeout(IMPORT_TIMEOUT):
             message = await self._in_thread(child.receive)
@@ -106,6 +111,16 @@ class Processes:
             case {"checkpoint": name, "value": value}:
                 kept = await _kept(desk, attempt, name, value)
                 await self._in_thread(child.send, {"kept": kept})
+            case {"save": name, "path": path, "media_type": kind}:
+                files = desk.artifacts(attempt.claim)
+                saved = await _told(files.save(name, Path(path), media_type=kind), _written)
+                await self._in_thread(child.send, saved)
+            case {"fetch": id}:
+                path = await _told(desk.artifacts(attempt.claim).path(id), str)
+                await self._in_thread(child.send, path)
+            case {"folder": True}:
+                path = await _told(desk.artifacts(attempt.claim).folder(), str)
+                await self._in_thread(child.send, path)
 
     async def _put_back(self, child: Child, answer: dict[str, Any]) -> None:
         child.jobs += 1
@@ -127,6 +142,17 @@ async def _kept(desk: Desk, attempt: Attempt, name: str, value: str) -> bool:
     return True
 
 
+async def _told(work: Awaitable[T], written: Callable[[T], Any]) -> dict[str, Any]:
+    try:
+        return {"done": written(await work)}
+    except BatchmillError as error:
+        return {"refused": error.code, "message": str(error)}
+
+
+def _written(reference: Artifact) -> dict[str, Any]:
+    return asdict(reference) | {"artifact": str(reference.artifact)}
+
+
 def _order(attempt: Attempt) -> dict[str, Any]:
     function = attempt.task.function
     module = function.__module__
@@ -137,4 +163,5 @@ def _order(attempt: Attempt) -> dict[str, Any]:
         "claim": attempt.claim,
         "memory": attempt.task.memory,
         "timeout": attempt.task.timeout,
+        "traceparent": attempt.span.traceparent if attempt.span else None,
     }

@@ -4,9 +4,14 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
 
+from batchmill.artifacts.attempt import JobArtifacts
 from batchmill.domain import outcome
+from batchmill.domain.artifact import Artifact
 from batchmill.domain.failure import Failure
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Advance, Outcome, Snooze
@@ -15,6 +20,8 @@ from batchmill.errors import InvalidInput, Permanent
 from batchmill.job import Desk, Job, SyncJob
 from batchmill.worker.attempt import Attempt
 from batchmill.worker.processes import Processes
+
+T = TypeVar("T")
 
 DETOURS = (Advance, Snooze)
 
@@ -90,7 +97,7 @@ class Runners:
             loop.call_soon_threadsafe(begun.set)
             return task.function(**task.signature.arguments(job, payload))
 
-        thread = self._threads.submit(handle)
+        thread = self._threads.submit(copy_context().run, handle)
         call = asyncio.wrap_future(thread)
         call.add_done_callback(lambda _: begun.set())
         async with asyncio.timeout(None) as limit:
@@ -167,8 +174,20 @@ class LoopChannel:
         saving = self._desk.save_checkpoint(self._claim, name, value)
         asyncio.run_coroutine_threadsafe(saving, self._loop).result()
 
-    def artifacts(self) -> Any:
-        return self._desk.artifacts(self._claim)
+    def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact:
+        return self._wait(lambda files: files.save(name, path, media_type=media_type))
+
+    def artifact_path(self, id: UUID) -> Path:
+        return self._wait(lambda files: files.path(id))
+
+    def artifact_folder(self) -> Path:
+        return self._wait(lambda files: files.folder())
+
+    def _wait(self, ask: Callable[[JobArtifacts], Coroutine[Any, Any, T]]) -> T:
+        async def answer() -> T:
+            return await ask(self._desk.artifacts(self._claim))
+
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
 
 
 def snooze(claim: Claim, task: Task[..., Any], seconds: float) -> Outcome:

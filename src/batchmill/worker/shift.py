@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from batchmill.artifacts.attempt import JobArtifacts
 from batchmill.domain import outcome
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Outcome
@@ -20,6 +21,7 @@ from batchmill.worker.attempt import Attempt, Stop
 from batchmill.worker.exchange import Exchange
 from batchmill.worker.executor import Executor
 from batchmill.worker.heartbeat import Heartbeat
+from batchmill.worker.observer import Observer
 from batchmill.worker.reporter import Reporter
 from batchmill.worker.runners import Runners
 
@@ -33,6 +35,7 @@ log = logging.getLogger("batchmill.worker")
 
 CANCEL_AGAIN = 1.0
 CALLS = 2
+BUILTIN_SHARE = 10
 
 
 class Shift:
@@ -43,10 +46,12 @@ class Shift:
         self._options = options
         self._database = mill.database
         self._lost = asyncio.Event()
+        self._files: dict[int, JobArtifacts] = {}
         self._deliveries = [
             PostgresDelivery(mill.database, patience=options.lease / 2) for _ in range(CALLS)
         ]
         self._reporter = Reporter(self._deliveries[0], self._refused)
+        self._observer = Observer(mill)
         self._runners = Runners(
             mill,
             self,
@@ -55,23 +60,24 @@ class Shift:
             patience=options.patience,
         )
         self._executor = Executor(
-            mill.tasks,
+            mill.served_tasks,
             self._runners,
             self._ended,
             concurrency=options.concurrency,
             prefetch=options.prefetch,
-            pools=options.pools,
+            pools=pools_of(mill, options),
             patience=options.patience,
+            spans=self._observer.spans,
         )
 
     async def begin(self) -> None:
-        await self._mill.register_tasks()
+        await self._mill.register_tasks(self._mill.served_tasks)
         options = self._options
         self._worker = await self._database.value(
             "register_worker",
             name=options.name,
             version=version("batchmill"),
-            tasks=list(self._mill.tasks),
+            tasks=list(self._mill.served_tasks),
             concurrency=options.concurrency,
             lease=options.lease,
         )
@@ -83,6 +89,7 @@ class Shift:
             self._mill.listener,
             self._worker,
             self._release_unknown,
+            self._observer.called,
         )
         self._heartbeat.start()
 
@@ -126,6 +133,7 @@ class Shift:
         if not self._lost.is_set():
             await self._set_state("stopped")
         await self._runners.close()
+        await self._observer.close()
         for delivery in self._deliveries:
             await delivery.close()
 
@@ -147,8 +155,12 @@ class Shift:
 
     def _ended(self, attempt: Attempt, ended: Outcome | None) -> None:
         said = self._reporter.take(attempt.claim)
+        if files := self._files.pop(attempt.claim.fence, None):
+            files.close()
         if self._lost.is_set():
             ended = None
+        if self._mill.meter is not None or attempt.span is not None:
+            self._observer.ended(attempt, ended, is_lost=self._lost.is_set())
         self._exchange.add(ended._replace(progress=said) if ended and said else ended)
 
     async def _hear_cancels(self) -> None:
@@ -204,8 +216,17 @@ class Shift:
                     "The job was cancelled.", error_code="cancelled", job_id=claim.id
                 )
 
-    def artifacts(self, claim: Claim) -> Any:
-        return self._mill.artifacts_of(claim)
+    def artifacts(self, claim: Claim) -> JobArtifacts:
+        if claim.fence not in self._files:
+            files = JobArtifacts(self._database, self._mill.storage, claim)
+            self._files[claim.fence] = files
+        return self._files[claim.fence]
+
+
+def pools_of(mill: "Mill", options: "WorkerOptions") -> dict[str, int]:
+    """What comes with batchmill gets a small part of the slots unless someone says otherwise."""
+    small = max(1, options.concurrency // BUILTIN_SHARE)
+    return dict.fromkeys(mill.builtin_tasks, small) | options.pools
 
 
 @asynccontextmanager

@@ -61,7 +61,7 @@ class Worker:
     """Runs the tasks of a mill; `run` returns after `stop`, or when the schema does not fit."""
 
     def __init__(self, mill: "Mill", options: WorkerOptions):
-        if unknown := options.pools.keys() - mill.tasks.keys():
+        if unknown := options.pools.keys() - mill.served_tasks.keys():
             raise InvalidInput(
                 f"There is a pool for {min(unknown)}, which is no task of this mill."
             )

@@ -1,0 +1,133 @@
+"""A batch as one ZIP, made while it is read: whoever stops reading stops the making."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from tempfile import SpooledTemporaryFile
+from typing import IO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+from pydantic_core import to_json
+
+from batchmill.artifacts.storage import BLOCK, Storage
+from batchmill.artifacts.threads import in_thread
+from batchmill.domain.artifact import ArtifactRecord
+from batchmill.domain.batch import BatchRecord
+from batchmill.domain.manifest import MANIFEST, Names, describe_batch, describe_job, is_loose
+from batchmill.errors import NotFound, StorageError
+from batchmill.store import artifacts, jobs
+from batchmill.store.database import Database
+
+JOBS = 100
+MANIFEST_IN_MEMORY = 4 * BLOCK
+# What grows beyond 4 GB while it is packed has to be known as large before.
+LARGE = 2**31
+
+
+class Sink:
+    """What zipfile takes for a stream that cannot go back."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        self._pieces.append(bytes(data))
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def take(self) -> bytes:
+        taken = b"".join(self._pieces)
+        self._pieces, self.size = [], 0
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    name: str
+    made_at: datetime
+    is_loose: bool
+    size: int
+    blocks: AsyncGenerator[bytes]
+
+    @property
+    def info(self) -> ZipInfo:
+        info = ZipInfo(self.name, self.made_at.astimezone(UTC).timetuple()[:6])
+        info.compress_type = ZIP_DEFLATED if self.is_loose else ZIP_STORED
+        info.external_attr = 0o644 << 16
+        return info
+
+
+class Archive:
+    """The files of completed jobs, and a manifest that tells of every job. Nothing is held in
+    memory that grows with the files."""
+
+    def __init__(self, database: Database, storage: Storage, batch: BatchRecord):
+        self._database = database
+        self._storage = storage
+        self._batch = batch
+        self._names = Names(MANIFEST)
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        sink = Sink()
+        async with aclosing(self._entries()) as entries:
+            with ZipFile(sink, "w") as archive:  # pyright: ignore
+                async for entry in entries:
+                    async with aclosing(entry.blocks) as blocks:
+                        with archive.open(entry.info, "w", force_zip64=entry.size > LARGE) as file:
+                            async for block in blocks:
+                                await in_thread(file.write, block)
+                                if sink.size >= BLOCK:
+                                    yield sink.take()
+        yield sink.take()
+
+    async def _entries(self) -> AsyncGenerator[Entry]:
+        with SpooledTemporaryFile(MANIFEST_IN_MEMORY) as manifest:
+            manifest.write(to_json(describe_batch(self._batch))[:-1] + b',"jobs":[')
+            separator = b"\n"
+            async for page in jobs.pages_of_batch(self._database, self._batch.id, JOBS):
+                found = await artifacts.of_results(
+                    self._database, self._batch.id, [job.position for job in page]
+                )
+                for job in page:
+                    names, missing = [], []
+                    for record in found.get(job.position, ()):
+                        if entry := await self._entry(record):
+                            names.append(entry.name)
+                            yield entry
+                        else:
+                            missing.append(record.name)
+                    line = to_json(describe_job(job, names, missing))
+                    await in_thread(manifest.write, separator + line)
+                    separator = b",\n"
+            manifest.write(b"\n]}\n")
+            size = manifest.tell()
+            manifest.seek(0)
+            yield Entry(MANIFEST, datetime.now(UTC), True, size, _blocks(manifest))
+
+    async def _entry(self, record: ArtifactRecord) -> Entry | None:
+        """None for a file that was deleted meanwhile; any other trouble ends the archive."""
+        try:
+            blocks = await self._storage.read(record.storage_key, 0, record.size)
+        except StorageError:
+            if await self._is_there(record):
+                raise
+            return None
+        name, loose = self._names.take(record.name), is_loose(record.media_type)
+        return Entry(name, record.created_at, loose, record.size, blocks)
+
+    async def _is_there(self, record: ArtifactRecord) -> bool:
+        try:
+            await artifacts.get(self._database, record.id)
+        except NotFound:
+            return False
+        return True
+
+
+async def _blocks(file: IO[bytes]) -> AsyncGenerator[bytes]:
+    while block := await in_thread(file.read, BLOCK):
+        yield block

@@ -1,0 +1,124 @@
+"""The files of a mill: handing them in, reading them, deleting them."""
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from batchmill.artifacts.archive import Archive
+from batchmill.artifacts.sources import Source, chunks_of
+from batchmill.artifacts.upload import Bounds, Upload, remove
+from batchmill.domain.artifact import (
+    Artifact,
+    ArtifactKind,
+    ArtifactRecord,
+    artifact_id,
+    checked_type,
+    safe_name,
+)
+from batchmill.domain.batch import parse_batch_id
+from batchmill.errors import InvalidInput, StorageError
+from batchmill.store import artifacts, batches
+
+if TYPE_CHECKING:
+    from batchmill.mill import Mill
+
+log = logging.getLogger("batchmill.artifacts")
+
+HOUR = 3_600.0
+
+Which = Artifact | ArtifactRecord | UUID | str
+
+
+class ArtifactControls:
+    """What is handed in lives for a day; a batch whose payloads name it keeps it for as long as
+    it lives itself."""
+
+    def __init__(self, mill: "Mill"):
+        self._mill = mill
+
+    async def save(
+        self,
+        name: str,
+        source: Source,
+        *,
+        media_type: str | None = None,
+        tenant: str | None = None,
+        size: int | None = None,
+        at_most: int | None = None,
+        quota: int | None = None,
+    ) -> ArtifactRecord:
+        """Stores a file from bytes, a path or async chunks; it is durable when this returns.
+
+        `size` is what was announced, `at_most` what the file may have, `quota` what all files of
+        the tenant may have together, in bytes.
+        """
+        bounds = Bounds(size, at_most, quota)
+        name = safe_name(name)
+        kind = checked_type(media_type, name)
+        async with chunks_of(source) as chunks:
+            await self._mill.open()
+            owner = tenant or self._mill.tenant or "default"
+            place = await artifacts.begin_input(self._mill.database, owner, name, kind)
+            upload = Upload(self._mill.database, self._mill.storage, place, bounds)
+            return await upload.run(chunks, name, kind)
+
+    async def get(self, which: Which) -> ArtifactRecord:
+        id = artifact_id(which)
+        await self._mill.open()
+        return await artifacts.get(self._mill.database, id)
+
+    async def open(
+        self, which: Which, start: int | None = None, end: int | None = None
+    ) -> AsyncGenerator[bytes]:
+        """The bytes from `start` up to `end`: `async for chunk in await artifacts.open(id)`."""
+        record = await self.get(which)
+        part = range(record.size)[start:end]
+        return await self._mill.storage.read(record.storage_key, part.start, part.stop)
+
+    async def read(self, which: Which) -> bytes:
+        """All of it at once, for files that fit into memory."""
+        return b"".join([chunk async for chunk in await self.open(which)])
+
+    async def delete(self, which: Which) -> None:
+        """Refused while a batch that is not finished needs it."""
+        id = artifact_id(which)
+        await self._mill.open()
+        place = await artifacts.delete(self._mill.database, id)
+        try:
+            await remove(self._mill.database, self._mill.storage, [place])
+        except StorageError as error:
+            log.warning("Artifact %s is deleted; its bytes will be later: %s", id, error)
+
+    async def of_batch(
+        self, batch_id: UUID | str, *, kind: ArtifactKind | str | None = None
+    ) -> AsyncIterator[ArtifactRecord]:
+        """What the batch was given and what its jobs made, or only one of these."""
+        if kind is not None and kind not in list(ArtifactKind):
+            raise InvalidInput(f'A kind is {" or ".join(ArtifactKind)}, not "{kind}".')
+        id = parse_batch_id(batch_id)
+        await self._mill.open()
+        async for record in artifacts.of_batch(self._mill.database, id, kind):
+            yield record
+
+    async def of_job(self, job_id: int) -> list[ArtifactRecord]:
+        """What a job made and kept, in all its stages."""
+        await self._mill.open()
+        return await artifacts.of_job(self._mill.database, job_id)
+
+    async def archive(self, batch_id: UUID | str) -> AsyncGenerator[bytes]:
+        """A ZIP of the files of all completed jobs, in chunks, with a manifest inside."""
+        id = parse_batch_id(batch_id)
+        await self._mill.open()
+        batch = await batches.get(self._mill.database, id)
+        return Archive(self._mill.database, self._mill.storage, batch).chunks()
+
+    async def url(self, which: Which, expires_in: float = HOUR) -> str | None:
+        """An address at the object store that gives the file to anyone for so many seconds; None
+        on a local disk, which nobody can reach but through a server."""
+        record = await self.get(which)
+        return await self._mill.storage.signed_url(record.storage_key, expires_in)
+
+    async def count_download(self, which: Which) -> None:
+        await self._mill.open()
+        await artifacts.count_download(self._mill.database, artifact_id(which))

@@ -1,0 +1,140 @@
+"""Artifacts on this machine's disk, below one directory."""
+
+import errno
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from batchmill.artifacts.storage import BLOCK
+from batchmill.artifacts.threads import in_thread
+from batchmill.errors import StorageError
+
+_KEY = re.compile(r"[0-9a-z-]+(/[0-9a-z-]+)*(\.[0-9]+)?")
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+class LocalStorage:
+    """A file gets its name only once all of it is on the disk. Until then it has another one, which
+    follows from the key, so that whoever cleans up finds it."""
+
+    def __init__(self, root: Path):
+        self._root = root.absolute()
+
+    async def write(
+        self, key: str, chunks: AsyncIterable[bytes], headers: Mapping[str, str]
+    ) -> None:
+        path = self._path(key)
+        file = await in_thread(_begin, path)
+        try:
+            async for chunk in chunks:
+                await in_thread(_append, file, chunk)
+            await in_thread(_finish, file, path)
+        except BaseException:
+            await in_thread(_abandon, file, path)
+            raise
+
+    async def read(self, key: str, start: int, end: int) -> AsyncGenerator[bytes]:
+        file = await in_thread(_open, self._path(key))
+        return _blocks(file, start, end)
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        await in_thread(_remove, [self._path(key) for key in keys])
+
+    async def signed_url(self, key: str, seconds: float) -> str | None:
+        return None
+
+    def _path(self, key: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise StorageError(f"{key!r} is no key of an artifact.")
+        return self._root / key
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise StorageError("The artifact store is full.", is_full=True) from error
+        raise StorageError(f"The artifact store failed: {error.strerror}.") from error
+
+
+def _begin(path: Path) -> BinaryIO:
+    with _told():
+        _make_folder(path.parent)
+        descriptor = os.open(_unfinished(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        return os.fdopen(descriptor, "wb", buffering=0)
+
+
+def _append(file: BinaryIO, chunk: bytes) -> None:
+    rest = memoryview(chunk)
+    with _told():
+        while rest:
+            rest = rest[file.write(rest) :]
+
+
+def _finish(file: BinaryIO, path: Path) -> None:
+    with _told():
+        os.fsync(file.fileno())
+        file.close()
+        _unfinished(path).rename(path)
+        _sync_folder(path.parent)
+
+
+def _abandon(file: BinaryIO, path: Path) -> None:
+    with _told():
+        # Both names: it may be the last step that failed.
+        _remove([path])
+        file.close()
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    with _told():
+        for path in paths:
+            for name in (path, _unfinished(path)):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    name.unlink()
+
+
+def _open(path: Path) -> BinaryIO:
+    with _told():
+        return path.open("rb", buffering=0)
+
+
+async def _blocks(file: BinaryIO, start: int, end: int) -> AsyncGenerator[bytes]:
+    try:
+        while start < end and (block := await in_thread(_read, file, start, end)):
+            yield block
+            start += len(block)
+    finally:
+        file.close()
+    if start < end:
+        raise StorageError("The artifact store has lost a part of the file.")
+
+
+def _read(file: BinaryIO, start: int, end: int) -> bytes:
+    with _told():
+        return os.pread(file.fileno(), min(BLOCK, end - start), start)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
+
+
+def _make_folder(path: Path) -> None:
+    """A new folder is durable once the one that it is in is."""
+    if not path.is_dir():
+        _make_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

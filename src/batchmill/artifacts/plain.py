@@ -1,0 +1,67 @@
+"""The files of an attempt for a handler that is not async, in a thread or in a process."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID
+
+from batchmill.artifacts.storage import BLOCK
+from batchmill.domain.artifact import Artifact, artifact_id
+from batchmill.errors import InvalidInput
+
+
+class Courier(Protocol):
+    """Carries files between the handler and the worker."""
+
+    def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact: ...
+    def artifact_path(self, id: UUID) -> Path: ...
+    def artifact_folder(self) -> Path: ...
+
+
+class SyncJobArtifacts:
+    """See `JobArtifacts`: the same, without `await`. Whatever goes through here is a file in the
+    attempt's directory for a while, so it may be larger than memory."""
+
+    def __init__(self, courier: Courier):
+        self._courier = courier
+
+    def save(
+        self,
+        name: str,
+        source: bytes | Path | Iterable[bytes],
+        *,
+        media_type: str | None = None,
+    ) -> Artifact:
+        if isinstance(source, Path):
+            return self._courier.save_artifact(name, source.absolute(), media_type)
+        with tempfile.NamedTemporaryFile(dir=self.folder()) as file:
+            for chunk in _chunks_of(source):
+                file.write(chunk)
+            file.flush()
+            return self._courier.save_artifact(name, Path(file.name), media_type)
+
+    def read(self, which: Artifact | UUID | str) -> bytes:
+        return self.path(which).read_bytes()
+
+    def chunks(self, which: Artifact | UUID | str) -> Iterator[bytes]:
+        with self.path(which).open("rb") as file:
+            while chunk := file.read(BLOCK):
+                yield chunk
+
+    def path(self, which: Artifact | UUID | str) -> Path:
+        return self._courier.artifact_path(artifact_id(which))
+
+    def folder(self) -> Path:
+        return self._courier.artifact_folder()
+
+
+def _chunks_of(source: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    if isinstance(source, bytes | bytearray | memoryview):
+        return (bytes(source),)
+    if isinstance(source, str) or not isinstance(source, Iterable):
+        raise InvalidInput(
+            "A file is made from bytes, a pathlib.Path or an iterable of bytes, not from "
+            f"{type(source).__name__}."
+        )
+    return source

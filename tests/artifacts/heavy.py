@@ -1,0 +1,47 @@
+"""Tasks in child processes that read and make files; the children import this module."""
+
+from pathlib import Path
+
+from batchmill import Artifact, LeaseLost, Mill, NotFound, Retry, SyncJob
+
+mill = Mill("postgresql://nowhere")
+ONCE = Retry(attempts=1)
+
+
+@mill.task(process=True, retry=ONCE)
+def copies(job: SyncJob, given: Artifact) -> list[Artifact]:
+    text = job.artifacts.read(given)
+    assert b"".join(job.artifacts.chunks(given)) == text
+    made = job.artifacts.folder() / "made.txt"
+    made.write_bytes(text)
+    return [
+        job.artifacts.save("bytes.txt", text),
+        job.artifacts.save("path.txt", made),
+        job.artifacts.save("chunks.txt", (text[place : place + 1] for place in range(len(text)))),
+    ]
+
+
+@mill.task(process=True)
+def place(job: SyncJob, given: Artifact) -> str:
+    path = job.artifacts.path(given)
+    assert path.name == given.name and path.is_relative_to(job.artifacts.folder())
+    return str(job.artifacts.folder())
+
+
+@mill.task(process=True, retry=ONCE)
+def needs(job: SyncJob, id: str) -> bytes:
+    return job.artifacts.read(id)
+
+
+@mill.task(process=True, retry=ONCE)
+def gives(job: SyncJob, path: str) -> Artifact:
+    return job.artifacts.save("out", Path(path))
+
+
+@mill.task(process=True)
+def goes_on(job: SyncJob, id: str) -> str:
+    try:
+        job.artifacts.read(id)
+    except NotFound as error:
+        return str(error)
+    raise LeaseLost("unreachable")

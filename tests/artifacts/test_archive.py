@@ -1,0 +1,267 @@
+"""A batch as a ZIP: what is in it, what its manifest says, and that it is made only while read."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+
+import psycopg
+import pytest
+
+from batchmill import Advance, Artifact, Batch, Item, Job, Mill, NotFound, Permanent, StorageError
+from batchmill.artifacts import archive as module
+from batchmill.artifacts.archive import Sink
+from batchmill.artifacts.storage import BLOCK, Storage
+from tests.library.tools import until_event
+
+
+async def packed(mill: Mill, batch: Batch) -> ZipFile:
+    chunks = [chunk async for chunk in await mill.artifacts.archive(batch.id)]
+    found = ZipFile(io.BytesIO(b"".join(chunks)))
+    assert found.testzip() is None
+    return found
+
+
+def manifest(found: ZipFile) -> dict[str, Any]:
+    return json.loads(found.read("manifest.json"))
+
+
+@pytest.fixture
+def make(mill: Mill) -> Any:
+    @mill.task
+    async def make(job: Job, name: str) -> Artifact:
+        if name == "fails":
+            raise Permanent("This one cannot be made.", code="impossible")
+        return await job.artifacts.save(name, name.encode() * 100)
+
+    return make
+
+
+async def test_an_archive_holds_the_files_of_all_jobs_in_order(mill: Mill, make: Any) -> None:
+    names = ["report.pdf", "REPORT.pdf", "über/日本.txt", "manifest.json", "..", "a.txt"]
+    async with mill.running():
+        batch = await mill.submit(make, names)
+        await batch.wait()
+    found = await packed(mill, batch)
+    expected = ["report.pdf", "REPORT (2).pdf", "日本.txt", "manifest (2).json", "file", "a.txt"]
+    assert found.namelist() == [*expected, "manifest.json"]
+    for given, name in zip(names, expected, strict=True):
+        assert found.read(name) == given.encode() * 100
+    told = manifest(found)
+    assert [job["files"] for job in told["jobs"]] == [[name] for name in expected]
+    assert [job["position"] for job in told["jobs"]] == list(range(6))
+    assert told["is_complete"] and told["note"] == "The batch is complete."
+
+
+async def test_a_partial_batch_says_what_is_missing_and_why(mill: Mill, make: Any) -> None:
+    async with mill.running():
+        batch = await mill.submit(make, ["a.txt", "fails", "b.txt"])
+        await batch.wait()
+    found = await packed(mill, batch)
+    told = manifest(found)
+    assert found.namelist() == ["a.txt", "b.txt", "manifest.json"]
+    assert (told["state"], told["is_finished"], told["is_complete"]) == ("partial", True, False)
+    assert told["note"] == "The batch is partial: 1 of 3 jobs did not complete."
+    assert told["jobs"][1]["state"] == "failed"
+    assert told["jobs"][1]["error"] == {
+        "code": "impossible",
+        "message": "This one cannot be made.",
+    }
+    assert "Traceback" not in found.read("manifest.json").decode()
+
+
+async def test_a_batch_that_goes_on_says_so(mill: Mill, make: Any) -> None:
+    async with mill.running():
+        batch = await mill.submit(make, ["a.txt", Item("b.txt", delay=3600)])
+        await until_event(batch, "job_completed")
+        told = manifest(await packed(mill, batch))
+    assert (told["is_finished"], told["is_complete"]) == (False, False)
+    assert told["note"] == "The batch is not finished: 1 of 2 jobs have not ended yet."
+    assert [job["state"] for job in told["jobs"]] == ["completed", "scheduled"]
+
+
+async def test_a_batch_without_files_is_its_manifest(mill: Mill) -> None:
+    @mill.task
+    async def double(n: int) -> int:
+        return 2 * n
+
+    async with mill.running():
+        batch = await mill.submit(double, range(250))
+        await batch.wait()
+    found = await packed(mill, batch)
+    assert found.namelist() == ["manifest.json"]
+    assert [job["result"] for job in manifest(found)["jobs"]] == [2 * n for n in range(250)]
+
+
+async def test_an_archive_holds_results_and_not_what_was_made_on_the_way(mill: Mill) -> None:
+    @mill.task
+    async def last(job: Job, given: Artifact) -> list[Artifact]:
+        await job.artifacts.save("unnamed.txt", b"by the last stage")
+        return [given, await job.artifacts.save("made.txt", b"made")]
+
+    @mill.task
+    async def first(job: Job, given: Artifact) -> Advance:
+        await job.artifacts.save("scratch.txt", b"by the first stage")
+        return Advance(last, await job.artifacts.save("named.txt", await job.artifacts.read(given)))
+
+    given = await mill.artifacts.save("in.txt", b"given")
+    async with mill.running():
+        batch = await mill.submit(first, [given.reference])
+        await batch.wait()
+    found = await packed(mill, batch)
+    assert set(found.namelist()) == {"named.txt", "made.txt", "unnamed.txt", "manifest.json"}
+
+
+async def test_a_cached_result_brings_its_file_along(mill: Mill, make: Any) -> None:
+    async with mill.running():
+        await (await mill.submit(make, [Item("a.txt", cache_key="a")])).wait()
+        batch = await mill.submit(make, [Item("a.txt", cache_key="a")])
+        await batch.wait()
+    assert (await packed(mill, batch)).read("a.txt") == b"a.txt" * 100
+
+
+async def test_a_file_of_another_tenant_is_not_packed_although_a_result_names_it(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    foreign = await mill.artifacts.save("secret.txt", b"secret", tenant="bob")
+    sql.execute("update batchmill.artifacts set kind = 'output', fence = -1")
+
+    @mill.task
+    async def name() -> Artifact:
+        return foreign.reference
+
+    async with mill.running():
+        batch = await mill.submit(name, [None], tenant="ada")
+        await batch.wait()
+    assert (await packed(mill, batch)).namelist() == ["manifest.json"]
+
+
+async def test_a_tenant_packs_its_own_batch_and_no_other(mill: Mill, make: Any) -> None:
+    async with mill.running():
+        ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
+        batch = await ada.submit(make, ["a.txt"])
+        await batch.wait()
+        assert (await packed(ada, batch)).namelist() == ["a.txt", "manifest.json"]
+        for id in (batch.id, UUID(int=7), "nonsense"):
+            with pytest.raises(NotFound):
+                await bob.artifacts.archive(id)
+
+
+async def test_only_what_is_loose_is_packed(mill: Mill, make: Any) -> None:
+    async with mill.running():
+        batch = await mill.submit(make, ["a.txt", "b.json", "c.png", "d.zip", "e.unknown"])
+        await batch.wait()
+    found = await packed(mill, batch)
+    kinds = [info.compress_type for info in found.infolist()]
+    assert kinds == [ZIP_DEFLATED, ZIP_DEFLATED, ZIP_STORED, ZIP_STORED, ZIP_STORED, ZIP_DEFLATED]
+
+
+async def test_an_archive_comes_from_every_store(dsn: str, storage: Storage) -> None:
+    content = os.urandom(3 * BLOCK + 5)
+    async with Mill(dsn, artifacts=storage) as mill:
+
+        @mill.task
+        async def make(job: Job, name: str) -> Artifact:
+            return await job.artifacts.save(name, content)
+
+        async with mill.running():
+            batch = await mill.submit(make, ["a.bin", "a.bin"])
+            await batch.wait()
+        found = await packed(mill, batch)
+    assert found.read("a.bin") == found.read("a (2).bin") == content
+
+
+async def test_other_programs_read_it_too(mill: Mill, make: Any, tmp_path: Path) -> None:
+    if not (unzip := shutil.which("unzip")):
+        pytest.skip("unzip is not installed.")
+    async with mill.running():
+        batch = await mill.submit(make, ["a.txt", "b.png"])
+        await batch.wait()
+    path = tmp_path / "batch.zip"
+    with path.open("wb") as file:
+        async for chunk in await mill.artifacts.archive(batch.id):
+            file.write(chunk)
+    assert subprocess.run([unzip, "-t", path], capture_output=True).returncode == 0
+
+
+async def test_large_files_are_told_as_large(
+    mill: Mill, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGE", 100)
+    async with mill.running():
+        batch = await mill.submit(make, ["large.png"])
+        await batch.wait()
+    found = await packed(mill, batch)
+    (info, _) = found.infolist()
+    assert info.extract_version >= 45 and found.read("large.png") == b"large.png" * 100
+
+
+async def test_a_file_that_is_deleted_meanwhile_is_told_as_missing(mill: Mill, make: Any) -> None:
+    async with mill.running():
+        batch = await mill.submit(make, ["a.txt", "b.txt"])
+        results = await batch.results()
+    chunks = await mill.artifacts.archive(batch.id)
+    real = mill.storage.read
+
+    async def read(key: str, start: int, end: int) -> Any:
+        if str(results.values[1].artifact) in key:
+            await mill.artifacts.delete(results.values[1])
+        return await real(key, start, end)
+
+    mill.storage.read = read  # pyright: ignore
+    found = ZipFile(io.BytesIO(b"".join([chunk async for chunk in chunks])))
+    assert found.namelist() == ["a.txt", "manifest.json"]
+    assert manifest(found)["jobs"][1]["missing"] == ["b.txt"]
+
+
+async def test_a_store_that_fails_breaks_the_archive_off(
+    mill: Mill, make: Any, files: Path
+) -> None:
+    """Whoever reads it has to notice: half an archive must not look like a whole one."""
+    async with mill.running():
+        batch = await mill.submit(make, ["a.txt", "b.txt"])
+        results = await batch.results()
+    record = await mill.artifacts.get(results.values[1])
+    (files / record.storage_key).unlink()
+    with pytest.raises(StorageError):
+        await packed(mill, batch)
+
+
+async def test_a_reader_that_goes_away_stops_the_making(mill: Mill, files: Path) -> None:
+    @mill.task
+    async def make(job: Job, n: int) -> Artifact:
+        return await job.artifacts.save("a.bin", os.urandom(4 * BLOCK))
+
+    async with mill.running():
+        batch = await mill.submit(make, range(5))
+        await batch.wait()
+    opened: list[str] = []
+    real = mill.storage.read
+
+    async def read(key: str, start: int, end: int) -> Any:
+        opened.append(key)
+        return await real(key, start, end)
+
+    mill.storage.read = read  # pyright: ignore
+    async with aclosing(await mill.artifacts.archive(batch.id)) as chunks:
+        assert len(await anext(chunks)) >= BLOCK
+    assert len(opened) == 1
+    assert not [path for path in open_files() if path.startswith(str(files))]
+
+
+def open_files() -> list[str]:
+    return [str(link.resolve()) for link in Path("/proc/self/fd").iterdir()]
+
+
+def test_the_sink_looks_like_a_stream_that_cannot_go_back() -> None:
+    sink = Sink()
+    assert not hasattr(sink, "seek") and not hasattr(sink, "tell")
+    sink.write(b"ab")
+    sink.write(b"c")
+    assert (sink.size, sink.take(), sink.size) == (3, b"abc", 0)

@@ -1,0 +1,180 @@
+"""The upkeep removes files that nobody needs: bounded, patient with stores, and all of them."""
+
+import logging
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from batchmill import Artifact, ConfigurationError, Job, Mill
+from batchmill.maintenance import collector
+from batchmill.maintenance.collector import Collector
+from batchmill.maintenance.upkeep import Upkeep
+from tests.artifacts.tools import all_wrong, nothing_is_left, states
+from tests.invariants import files_in
+from tests.library.tools import later, one, until
+
+GONE = "update batchmill.artifacts set state = 'gone', collect_at = batchmill.clock()"
+
+
+@pytest.fixture(autouse=True)
+def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
+    yield
+    assert all_wrong(sql, files) == []
+
+
+async def files_of(mill: Mill, count: int) -> None:
+    for _ in range(count):
+        await mill.artifacts.save("a", b"12345")
+
+
+async def test_a_worker_removes_the_files_of_a_deleted_batch(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    @mill.task
+    async def copy(job: Job, given: Artifact) -> Artifact:
+        return await job.artifacts.save("b", await job.artifacts.read(given))
+
+    given = await mill.artifacts.save("a", b"12345")
+    async with mill.running():
+        batch = await mill.submit(copy, [given.reference] * 5)
+        await batch.wait()
+        assert states(sql) == {"kept": 6}
+        await batch.delete()
+        assert states(sql) in ({"gone": 6}, {})
+        await until(lambda: states(sql) == {})
+    assert nothing_is_left(sql, files)
+
+
+async def test_a_worker_removes_what_has_expired(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    await files_of(mill, 3)
+    async with Mill(later(dsn, "2d"), artifacts=files) as days_later:
+
+        @days_later.task
+        async def idle() -> None: ...
+
+        async with days_later.running():
+            await until(lambda: states(sql) == {})
+    assert nothing_is_left(sql, files)
+
+
+async def test_many_files_are_removed_in_pieces(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "PIECE", 10)
+    sizes: list[int] = []
+    real = mill.storage.delete
+
+    async def delete(keys: Any) -> None:
+        sizes.append(len(keys))
+        await real(keys)
+
+    monkeypatch.setattr(mill.storage, "delete", delete)
+    await files_of(mill, 35)
+    sql.execute(GONE)
+    await Collector(mill).collect()
+    assert sizes == [10, 10, 10, 5]
+    assert nothing_is_left(sql, files)
+
+
+async def test_the_rest_waits_when_there_is_no_more_time(
+    mill: Mill, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lapsed leases and schedules come in between, and the next look comes at once."""
+    monkeypatch.setattr(collector, "PIECE", 10)
+    await files_of(mill, 25)
+    sql.execute(GONE)
+    monkeypatch.setattr(collector, "LONGEST", 1e-6)
+    worker = one(sql, "select batchmill.register_worker('w', '1', '{}', 1, 60)")[0]
+    upkeep = Upkeep(mill, worker)
+    pauses = [await upkeep.look() for _ in range(4)]
+    assert [pause == 0 for pause in pauses] == [True, True, False, False]
+    assert states(sql) == {}
+
+
+async def test_a_store_that_fails_is_tried_again_later(
+    mill: Mill,
+    dsn: str,
+    sql: psycopg.Connection[Any],
+    files: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A directory in the place of a file cannot be unlinked, by root neither."""
+    await files_of(mill, 3)
+    sql.execute(GONE)
+    stuck = next(files_in(files))
+    stuck.unlink()
+    stuck.mkdir()
+    broken = Collector(mill)
+    await broken.collect()
+    assert states(sql) == {"gone": 3} and "cannot be removed yet" in caplog.text
+    caplog.clear()
+    await broken.collect()
+    assert caplog.text == "", "it waits a while before it tries again"
+    stuck.rmdir()
+    async with Mill(later(dsn, "11m"), artifacts=files) as minutes_later:
+        await Collector(minutes_later).collect()
+    assert nothing_is_left(sql, files)
+
+
+async def test_one_file_that_cannot_be_removed_does_not_hold_up_the_others_for_ever(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    await files_of(mill, 10)
+    sql.execute(GONE)
+    stuck = next(files_in(files))
+    stuck.unlink()
+    stuck.mkdir()
+    await Collector(mill).collect()
+    spread = "select count(distinct collect_at) from batchmill.artifacts"
+    assert one(sql, spread) == (10,)
+    for minute in range(1, 20):
+        async with Mill(later(dsn, f"{minute}m"), artifacts=files) as then:
+            await Collector(then).collect()
+    left = one(sql, "select count(*) from batchmill.artifacts")[0]
+    assert 1 <= left < 10
+    stuck.rmdir()
+
+
+async def test_a_worker_without_a_store_goes_on_with_the_rest(
+    mill: Mill, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    await files_of(mill, 2)
+    sql.execute(GONE)
+
+    class Storeless(Mill):
+        @cached_property
+        def storage(self) -> Any:
+            raise ConfigurationError("There is no obstore here.")
+
+    async with Storeless(mill.settings.dsn) as other:
+        with caplog.at_level(logging.WARNING):
+            await Collector(other).collect()
+    assert "There is no obstore here" in caplog.text
+    assert states(sql) == {"gone": 2}
+
+
+async def test_the_files_of_a_batch_that_never_finished_go_when_it_expires(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    @mill.task
+    async def never(given: Artifact) -> None: ...
+
+    given = await mill.artifacts.save("a", b"12345")
+    await mill.submit(never, [given.reference], expires_in=3600)
+
+    async def idle() -> None: ...
+
+    async with Mill(later(dsn, "2h"), artifacts=files) as later_on:
+        later_on.task(idle)
+        async with later_on.running():
+            await until(lambda: states(sql) == {} and not rows_left(sql))
+    assert nothing_is_left(sql, files)
+
+
+def rows_left(sql: psycopg.Connection[Any]) -> int:
+    return one(sql, "select count(*) from batchmill.batches")[0]

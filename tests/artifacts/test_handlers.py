@@ -1,0 +1,372 @@
+"""Files in handlers: on the event loop, in threads and in child processes."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from batchmill import (
+    Advance,
+    Artifact,
+    ArtifactRecord,
+    Job,
+    JobCancelled,
+    JobFailed,
+    LeaseLost,
+    Mill,
+    NotFound,
+    Permanent,
+    Retry,
+    Snooze,
+    SyncJob,
+    Transient,
+    WorkerOptions,
+)
+from tests.artifacts import heavy
+from tests.artifacts.tools import (
+    Tap,
+    all_wrong,
+    chunks,
+    collect,
+    is_right,
+    nothing_is_left,
+    states,
+)
+from tests.invariants import files_in
+from tests.library.tools import one, until
+
+ONCE = Retry(attempts=1)
+QUICK = Retry(attempts=3, base=0, jitter=0)
+BRIEF = WorkerOptions(patience=0.2, lease=3, processes=2)
+TEXT = b"what was given"
+WHERE = pytest.mark.parametrize("where", ["loop", "thread", "process"])
+
+
+@pytest.fixture(autouse=True)
+def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
+    yield
+    assert all_wrong(sql, files) == []
+
+
+@pytest.fixture
+async def given(mill: Mill) -> ArtifactRecord:
+    return await mill.artifacts.save("in.txt", TEXT)
+
+
+def copies_on(mill: Mill, where: str) -> Any:
+    """A task that hands its file back three times, made in three ways."""
+
+    @mill.task(name="copies_on_loop")
+    async def on_loop(job: Job, given: Artifact) -> list[Artifact]:
+        text = await job.artifacts.read(given)
+        assert b"".join([chunk async for chunk in job.artifacts.chunks(given)]) == text
+        made = await job.artifacts.folder() / "made.txt"
+        made.write_bytes(text)
+        return [
+            await job.artifacts.save("bytes.txt", text),
+            await job.artifacts.save("path.txt", made),
+            await job.artifacts.save("chunks.txt", chunks(text[:3], text[3:])),
+        ]
+
+    @mill.task(name="copies_in_thread")
+    def in_thread(job: SyncJob, given: Artifact) -> list[Artifact]:
+        return heavy.copies.function(job, given)
+
+    mill.tasks.update(heavy.mill.tasks)
+    return {"loop": on_loop, "thread": in_thread, "process": heavy.copies}[where]
+
+
+@WHERE
+async def test_a_handler_reads_and_makes_files_wherever_it_runs(
+    mill: Mill, given: ArtifactRecord, where: str
+) -> None:
+    task = copies_on(mill, where)
+    async with mill.running(BRIEF):
+        batch = await mill.submit(task, [given.reference] * 2)
+        results = await batch.results()
+    assert results.failed == []
+    for made in results.values:
+        assert [each.name for each in made] == ["bytes.txt", "path.txt", "chunks.txt"]
+        for each in made:
+            record = await mill.artifacts.get(each)
+            assert is_right(record, TEXT) and record.reference == each
+            assert (record.batch_id, record.kind) == (batch.id, "output")
+            assert await mill.artifacts.read(each) == TEXT
+    outputs = [found async for found in mill.artifacts.of_batch(batch.id, kind="output")]
+    assert len(outputs) == 6
+    job_id = outputs[0].job_id
+    assert job_id is not None and len(await mill.artifacts.of_job(job_id)) == 3
+
+
+@WHERE
+async def test_files_on_the_way_are_gone_after_the_attempt(
+    mill: Mill, given: ArtifactRecord, where: str
+) -> None:
+    @mill.task(name="place_on_loop")
+    async def on_loop(job: Job, given: Artifact) -> str:
+        path = await job.artifacts.path(given)
+        assert path.read_bytes() == TEXT and await job.artifacts.path(given) == path
+        assert path.name == given.name and path.is_relative_to(await job.artifacts.folder())
+        return str(await job.artifacts.folder())
+
+    @mill.task(name="place_in_thread")
+    def in_thread(job: SyncJob, given: Artifact) -> str:
+        return heavy.place.function(job, given)
+
+    mill.tasks.update(heavy.mill.tasks)
+    task = {"loop": on_loop, "thread": in_thread, "process": heavy.place}[where]
+    async with mill.running(BRIEF):
+        folder = Path(await (await mill.enqueue(task, given.reference)).result())
+        await until(lambda: not folder.exists())
+
+
+async def code_of(job: Any) -> str:
+    with pytest.raises(JobFailed) as failure:
+        await job.result()
+    return failure.value.error_code
+
+
+@WHERE
+async def test_a_file_of_another_tenant_does_not_exist(mill: Mill, where: str) -> None:
+    @mill.task(name="needs_on_loop", retry=QUICK)
+    async def on_loop(job: Job, id: str) -> bytes:
+        return await job.artifacts.read(id)
+
+    @mill.task(name="needs_in_thread", retry=QUICK)
+    def in_thread(job: SyncJob, id: str) -> bytes:
+        return job.artifacts.read(id)
+
+    mill.tasks.update(heavy.mill.tasks)
+    task = {"loop": on_loop, "thread": in_thread, "process": heavy.needs}[where]
+    foreign = await mill.artifacts.save("b", b"secret", tenant="bob")
+    async with mill.running(BRIEF):
+        for id in (str(foreign.id), "no-such-file"):
+            job = await mill.enqueue(task, id, tenant="ada")
+            assert await code_of(job) == "not_found"
+            assert (await job.get()).attempt == 1
+
+
+async def test_a_process_goes_on_after_a_refusal(mill: Mill) -> None:
+    mill.tasks.update(heavy.mill.tasks)
+    async with mill.running(BRIEF):
+        job = await mill.enqueue(heavy.goes_on, "no-such-file")
+        assert await job.result() == 'There is no artifact "no-such-file".'
+        assert await code_of(await mill.enqueue(heavy.gives, "/no/such/path")) == "invalid_input"
+
+
+@pytest.mark.parametrize("how", ["fails", "retries", "snoozes"])
+async def test_files_of_an_attempt_that_did_not_end_well_are_collected(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path, how: str
+) -> None:
+    keys: list[str] = []
+
+    @mill.task(retry=QUICK)
+    async def make(job: Job) -> Artifact | Snooze:
+        made = await job.artifacts.save("out.txt", b"try")
+        keys.extend(path.name for path in files_in(files) if path.name not in keys)
+        if how == "fails":
+            raise Permanent("never")
+        if job.attempt + job.snoozes == 1:
+            if how == "retries":
+                raise Transient("not yet")
+            return Snooze(0)
+        return made
+
+    async with mill.running():
+        job = await mill.enqueue(make)
+        if how == "fails":
+            assert await code_of(job) == "permanent"
+        else:
+            assert await mill.artifacts.read(await job.result()) == b"try"
+            assert len(keys) == 2 and keys[0] != keys[1]
+    await collect(dsn, files)
+    left = states(sql)
+    assert left == ({} if how == "fails" else {"kept": 1})
+    assert len(list(files_in(files))) == len(left)
+
+
+async def test_the_next_stage_reads_what_the_one_before_made(mill: Mill) -> None:
+    @mill.task
+    async def second(job: Job, given: Artifact) -> bytes:
+        return await job.artifacts.read(given)
+
+    @mill.task
+    async def first(job: Job) -> Advance:
+        return Advance(second, await job.artifacts.save("a", b"from the first"))
+
+    async with mill.running():
+        assert await (await mill.enqueue(first)).result() == b"from the first"
+
+
+async def test_an_attempt_reads_what_it_has_made_and_nobody_else_does(mill: Mill) -> None:
+    @mill.task(retry=ONCE)
+    async def make(job: Job) -> bytes:
+        made = await job.artifacts.save("a", b"mine")
+        with pytest.raises(NotFound):
+            await mill.artifacts.get(made)
+        return await job.artifacts.read(made)
+
+    async with mill.running():
+        assert await (await mill.enqueue(make)).result() == b"mine"
+
+
+@pytest.mark.parametrize("goes_well", [True, False])
+async def test_a_transaction_keeps_files_with_everything_else(
+    mill: Mill, sql: psycopg.Connection[Any], goes_well: bool
+) -> None:
+    sql.execute("create table receipt (artifact uuid)")
+
+    @mill.task(retry=ONCE)
+    async def make(job: Job) -> Artifact | None:
+        made = await job.artifacts.save("a", b"x")
+        async with job.transaction() as conn:
+            await conn.execute("insert into receipt values (%s)", [made.artifact])
+            job.complete(made)
+            if not goes_well:
+                raise Permanent("after all")
+
+    async with mill.running():
+        job = await mill.enqueue(make)
+        if not goes_well:
+            assert await code_of(job) == "permanent"
+            assert states(sql) in ({"gone": 1}, {})
+        else:
+            made = await job.result()
+            assert one(sql, "select artifact from receipt") == (made.artifact,)
+            assert await mill.artifacts.read(made) == b"x"
+
+
+async def test_a_checkpoint_keeps_its_file_for_the_next_attempt(mill: Mill) -> None:
+    fetched = 0
+
+    @mill.task(retry=QUICK)
+    async def read(job: Job) -> bytes:
+        async def fetch() -> Artifact:
+            nonlocal fetched
+            fetched += 1
+            return await job.artifacts.save("a.pdf", b"paid for")
+
+        pdf = await job.once("fetch", fetch, Artifact)
+        if job.attempt < 3:
+            raise Transient("not yet")
+        return await job.artifacts.read(pdf)
+
+    async with mill.running():
+        assert await (await mill.enqueue(read)).result() == b"paid for"
+    assert fetched == 1
+
+
+class Writer:
+    """A task whose file is half written until it is told to go on."""
+
+    def __init__(self, mill: Mill):
+        self.tap = Tap()
+        self.attempts = 0
+
+        @mill.task(retry=QUICK)
+        async def write(job: Job) -> Artifact:
+            self.attempts += 1
+            first = job.attempt == 1
+            return await job.artifacts.save("a", self.tap.chunks() if first else chunks(b"again"))
+
+        self.task = write
+
+    async def is_halfway(self) -> None:
+        self.tap.give(bytes(2_000_000))
+        await until(lambda: self.attempts)
+        await self.tap.drained()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "released"])
+async def test_an_attempt_that_is_interrupted_while_it_writes_leaves_nothing(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path, how: str
+) -> None:
+    writer = Writer(mill)
+    async with mill.running(WorkerOptions(grace=0, patience=5)):
+        job = await mill.enqueue(writer.task)
+        await writer.is_halfway()
+        assert states(sql) == {"writing": 1}
+        if how == "cancelled":
+            await job.cancel()
+            with pytest.raises(JobCancelled):
+                await job.result()
+    assert nothing_is_left(sql, files)
+
+
+async def test_an_attempt_that_loses_its_lease_while_it_writes_leaves_nothing(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    writer = Writer(mill)
+    async with mill.running(BRIEF):
+        job = await mill.enqueue(writer.task)
+        await writer.is_halfway()
+        sql.execute("update batchmill.workers set state = 'lost'")
+        made = await job.result()
+        assert await mill.artifacts.read(made) == b"again"
+    assert writer.attempts == 2
+    assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
+
+
+async def test_a_thread_that_lost_its_lease_saves_nothing_any_more(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    goes_on, refused = threading.Event(), threading.Event()
+
+    @mill.task(retry=QUICK)
+    def make(job: SyncJob) -> Artifact:
+        if job.attempt == 1:
+            goes_on.wait()
+            try:
+                job.artifacts.save("late", b"late")
+            except LeaseLost:
+                refused.set()
+                raise
+        return job.artifacts.save("in time", b"in time")
+
+    async with mill.running(BRIEF):
+        job = await mill.enqueue(make)
+        await until(
+            lambda: one(sql, "select count(*) from batchmill.jobs where state = 'running'") == (1,)
+        )
+        sql.execute("update batchmill.workers set state = 'lost'")
+        assert await mill.artifacts.read(await job.result()) == b"in time"
+        goes_on.set()
+        await asyncio.to_thread(refused.wait)
+    assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
+
+
+async def test_a_file_that_nobody_waited_for_is_not_kept(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    tap, saving = Tap(), []
+
+    @mill.task
+    async def careless(job: Job) -> str:
+        saving.append(asyncio.create_task(job.artifacts.save("a", tap.chunks())))
+        await tap.drained()
+        return "done"
+
+    async with mill.running():
+        assert await (await mill.enqueue(careless)).result() == "done"
+        tap.give(b"too late", None)
+        with pytest.raises(LeaseLost):
+            await saving[0]
+    assert nothing_is_left(sql, files)
+
+
+async def test_a_thousand_jobs_with_a_file_each_keep_them_all(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    @mill.task
+    async def make(job: Job, n: int) -> Artifact | None:
+        return await job.artifacts.save(f"{n}.txt", str(n).encode()) if n % 5 == 0 else None
+
+    async with mill.running():
+        batch = await mill.submit(make, range(1000))
+        values = (await batch.results()).values
+    assert states(sql) == {"kept": 200}
+    for n in range(0, 1000, 95):
+        assert await mill.artifacts.read(values[n]) == str(n).encode()

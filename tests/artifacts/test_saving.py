@@ -1,0 +1,413 @@
+"""Handing files in: what is stored, what is refused, and that a failure leaves nothing."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from batchmill import (
+    ArtifactTooLarge,
+    InvalidInput,
+    LeaseLost,
+    Mill,
+    NotFound,
+    StorageError,
+    StorageExceeded,
+)
+from batchmill.artifacts import upload
+from batchmill.artifacts.storage import BLOCK, Storage
+from tests.artifacts.tools import (
+    Tap,
+    all_wrong,
+    chunks,
+    collect,
+    cut_after,
+    is_right,
+    nothing_is_left,
+    states,
+    stored_bytes,
+)
+from tests.invariants import files_in
+from tests.library.tools import later, one, until
+
+CONTENT = os.urandom(2 * BLOCK + 77)
+
+
+@pytest.fixture(autouse=True)
+def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
+    yield
+    assert all_wrong(sql, files) == []
+
+
+@pytest.mark.parametrize("form", ["bytes", "path", "chunks", "crumbs", "view"])
+async def test_a_file_is_stored_from_whatever_it_is_made_of(
+    mill: Mill, tmp_path: Path, form: str
+) -> None:
+    path = tmp_path / "source"
+    path.write_bytes(CONTENT)
+    crumbs = (CONTENT[place : place + 1000] for place in range(0, len(CONTENT), 1000))
+    source: Any = {
+        "bytes": CONTENT,
+        "path": path,
+        "chunks": chunks(CONTENT[:5], b"", CONTENT[5:]),
+        "crumbs": chunks(*crumbs),
+        "view": memoryview(CONTENT),
+    }[form]
+    record = await mill.artifacts.save("folder/data.bin", source)
+    assert is_right(record, CONTENT)
+    assert (record.name, record.state, record.kind) == ("data.bin", "kept", "input")
+    assert await mill.artifacts.read(record.id) == CONTENT
+
+
+async def test_a_file_lies_in_every_store_as_it_was_given(dsn: str, storage: Storage) -> None:
+    async with Mill(dsn, artifacts=storage) as mill:
+        record = await mill.artifacts.save("a.bin", CONTENT)
+        assert is_right(record, CONTENT)
+        assert await mill.artifacts.read(record) == CONTENT
+        middle = [part async for part in await mill.artifacts.open(record, 10, BLOCK + 10)]
+        assert b"".join(middle) == CONTENT[10 : BLOCK + 10]
+        await mill.artifacts.delete(record)
+        with pytest.raises(StorageError):
+            await storage.read(record.storage_key, 0, 1)
+
+
+@pytest.mark.parametrize(("start", "end"), [(None, None), (3, None), (None, 3), (2, 99), (9, 2)])
+async def test_a_part_is_opened(mill: Mill, start: int | None, end: int | None) -> None:
+    record = await mill.artifacts.save("a", b"0123456789")
+    parts = [part async for part in await mill.artifacts.open(record, start, end)]
+    assert b"".join(parts) == b"0123456789"[start:end]
+
+
+async def test_an_empty_file_is_a_file(mill: Mill) -> None:
+    record = await mill.artifacts.save("empty.txt", b"")
+    assert is_right(record, b"") and await mill.artifacts.read(record) == b""
+
+
+@pytest.mark.parametrize("source", ["text", 7, None, ["a", "b"]])
+async def test_what_no_file_is_made_of_is_refused(mill: Mill, source: Any) -> None:
+    with pytest.raises(InvalidInput, match="made from bytes"):
+        await mill.artifacts.save("a", source)
+
+
+async def test_a_path_that_leads_nowhere_is_refused(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path, tmp_path: Path
+) -> None:
+    for path in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(InvalidInput, match="cannot be read"):
+            await mill.artifacts.save("a", path)
+    assert nothing_is_left(sql, files)
+
+
+async def test_an_upload_that_is_cut_halfway_leaves_nothing(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    for parts in ([], [b"few"], [os.urandom(BLOCK)] * 20):
+        with pytest.raises(ConnectionResetError):
+            await mill.artifacts.save("a", cut_after(*parts))
+        assert nothing_is_left(sql, files)
+
+
+async def test_an_upload_that_is_cancelled_leaves_nothing(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    tap = Tap()
+    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
+    tap.give(os.urandom(BLOCK), os.urandom(5))
+    await tap.drained()
+    assert states(sql) == {"writing": 1}
+    saving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await saving
+    assert nothing_is_left(sql, files)
+
+
+async def test_a_row_is_there_before_the_first_byte(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    async def look() -> AsyncIterator[bytes]:
+        assert states(sql) == {"writing": 1}
+        yield b"x"
+
+    await mill.artifacts.save("a", look())
+    assert states(sql) == {"kept": 1}
+
+
+async def test_fewer_or_more_bytes_than_announced_are_refused(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    for size in (len(CONTENT) - 1, len(CONTENT) + 1, 0):
+        with pytest.raises(InvalidInput, match="announced"):
+            await mill.artifacts.save("a", CONTENT, size=size)
+    assert nothing_is_left(sql, files)
+    assert is_right(await mill.artifacts.save("a", CONTENT, size=len(CONTENT)), CONTENT)
+
+
+async def test_a_file_over_its_limit_is_refused_and_one_at_it_is_not(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    with pytest.raises(ArtifactTooLarge):
+        await mill.artifacts.save("a", CONTENT, at_most=len(CONTENT) - 1)
+    with pytest.raises(ArtifactTooLarge):
+        await mill.artifacts.save("a", never(), size=11, at_most=10)
+    assert nothing_is_left(sql, files)
+    await mill.artifacts.save("a", CONTENT, at_most=len(CONTENT))
+
+
+async def never() -> AsyncIterator[bytes]:
+    raise AssertionError("Nobody should have asked for the bytes.")
+    yield b""
+
+
+@pytest.mark.parametrize("bounds", [{"size": -1}, {"at_most": -1}, {"quota": -5}])
+async def test_a_negative_number_of_bytes_is_refused(mill: Mill, bounds: Any) -> None:
+    with pytest.raises(InvalidInput):
+        await mill.artifacts.save("a", b"", **bounds)
+
+
+async def test_a_quota_holds_before_and_while_bytes_come(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    await mill.artifacts.save("a", bytes(600), quota=1000)
+    with pytest.raises(StorageExceeded) as refused:
+        await mill.artifacts.save("b", never(), size=401, quota=1000)
+    assert (refused.value.used, refused.value.limit) == (600, 1000)
+    with pytest.raises(StorageExceeded):
+        await mill.artifacts.save("b", chunks(bytes(200), bytes(201)), quota=1000)
+    assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
+    await mill.artifacts.save("b", chunks(bytes(200), bytes(200)), quota=1000)
+    assert stored_bytes(sql) == 1000
+
+
+async def test_two_uploads_at_once_cannot_overrun_a_quota(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    part, quota = os.urandom(BLOCK), 10 * BLOCK
+    saves = [mill.artifacts.save("a", chunks(*[part] * 6), quota=quota) for _ in range(4)]
+    ended = await asyncio.gather(*saves, return_exceptions=True)
+    refused = [end for end in ended if isinstance(end, StorageExceeded)]
+    assert len(refused) >= 3 and all((end.used or 0) <= quota for end in refused)
+    assert stored_bytes(sql) == 6 * BLOCK * (4 - len(refused))
+
+
+async def test_the_quota_of_one_tenant_is_no_concern_of_another(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    await mill.artifacts.save("a", bytes(90), tenant="ada", quota=100)
+    await mill.artifacts.save("a", bytes(90), tenant="bob", quota=100)
+    assert (stored_bytes(sql, "ada"), stored_bytes(sql, "bob")) == (90, 90)
+
+
+async def test_a_tenants_view_stores_and_reads_its_own(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
+    record = await ada.artifacts.save("a", CONTENT, tenant="bob", quota=len(CONTENT))
+    assert record.tenant == "ada" and stored_bytes(sql, "ada") == len(CONTENT)
+    assert await ada.artifacts.read(record) == CONTENT
+    for foreign in (bob.artifacts.get, bob.artifacts.open, bob.artifacts.delete, bob.artifacts.url):
+        with pytest.raises(NotFound):
+            await foreign(record.id)
+    await bob.artifacts.count_download(record.id)
+    await ada.artifacts.count_download(record.id)
+    assert (await ada.artifacts.get(record)).downloads == 1
+    with pytest.raises(ConnectionResetError):
+        await ada.artifacts.save("b", cut_after(b"x"))
+    await ada.artifacts.delete(record)
+    assert nothing_is_left(sql, files)
+
+
+async def test_a_tenant_cannot_write_rows_by_itself(mill: Mill) -> None:
+    ada = mill.as_tenant("ada")
+    for statement in (
+        "update batchmill.artifacts set storage_key = 'x'",
+        "insert into batchmill.artifact_uses (artifact_id, tenant) values (gen_random_uuid(), 'ada')",
+        "update batchmill.usage set stored_bytes = 0",
+        "select batchmill.collect_litter(10)",
+        "select batchmill.begin_output(1, 1, 'a', 'b/c')",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with ada.database.connection() as conn:
+                await conn.execute(statement.encode())
+
+
+@pytest.mark.parametrize("which", [UUID(int=7), str(UUID(int=7)), "x", ""])
+async def test_an_unknown_file_is_not_found(mill: Mill, which: Any) -> None:
+    files = mill.artifacts
+    for ask in (files.get, files.open, files.read, files.delete, files.url):
+        with pytest.raises(NotFound):
+            await ask(which)
+
+
+async def test_a_file_is_not_found_while_it_is_written(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    tap = Tap()
+    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
+    tap.give(b"x")
+    await tap.drained()
+    (id,) = one(sql, "select id from batchmill.artifacts")
+    with pytest.raises(NotFound):
+        await mill.artifacts.get(id)
+    tap.give(None)
+    assert (await saving).id == id
+
+
+async def test_a_deleted_file_is_gone_at_once(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    record = await mill.artifacts.save("a", CONTENT)
+    await mill.artifacts.delete(record)
+    assert nothing_is_left(sql, files)
+    with pytest.raises(NotFound):
+        await mill.artifacts.delete(record)
+
+
+async def test_what_nobody_takes_expires_after_a_day(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    record = await mill.artifacts.save("a", CONTENT)
+    await collect(dsn, files, "23h")
+    assert await mill.artifacts.read(record) == CONTENT
+    async with Mill(later(dsn, "25h")) as day_later:
+        with pytest.raises(NotFound):
+            await day_later.artifacts.get(record)
+    await collect(dsn, files, "25h")
+    assert nothing_is_left(sql, files)
+
+
+async def test_an_upload_that_is_silent_for_an_hour_is_given_up(
+    mill: Mill,
+    dsn: str,
+    sql: psycopg.Connection[Any],
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(upload, "QUIET", 0.0)
+    tap = Tap()
+    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
+    tap.give(os.urandom(2 * BLOCK))
+    await tap.drained()
+    await collect(dsn, files, "59m")
+    assert states(sql) == {"writing": 1}
+    await collect(dsn, files, "61m")
+    assert nothing_is_left(sql, files)
+    tap.give(b"late", None)
+    with pytest.raises(LeaseLost, match="no bytes came for an hour"):
+        await saving
+    assert nothing_is_left(sql, files)
+
+
+async def test_a_slow_upload_is_heard_of(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload, "QUIET", 0.0)
+    written_at = "select written_at from batchmill.artifacts"
+    tap = Tap()
+    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
+    tap.give(b"a")
+    await tap.drained()
+    before = one(sql, written_at)
+    tap.give(b"b")
+    await until(lambda: one(sql, written_at) > before)
+    tap.give(None)
+    assert is_right(await saving, b"ab")
+
+
+async def test_a_store_that_fails_leaves_no_row(
+    dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """Below a file there can be no directory, for root neither."""
+    (tmp_path / "file").touch()
+    async with Mill(dsn, artifacts=tmp_path / "file" / "artifacts") as mill:
+        with pytest.raises(StorageError):
+            await mill.artifacts.save("a", CONTENT)
+    assert states(sql) == {}
+
+
+async def test_what_the_database_does_not_hear_of_is_found_later(
+    mill: Mill,
+    dsn: str,
+    sql: psycopg.Connection[Any],
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bytes are durable, and then Postgres is away: also while this cleans up."""
+    fail_at(monkeypatch, mill, "end_artifact", "give_up_artifact")
+    with pytest.raises(OSError, match="gone"):
+        await mill.artifacts.save("a", CONTENT)
+    assert states(sql) == {"writing": 1}
+    await collect(dsn, files, "2h")
+    assert nothing_is_left(sql, files)
+
+
+async def test_a_file_that_the_database_keeps_after_all_has_its_bytes(
+    mill: Mill,
+    dsn: str,
+    sql: psycopg.Connection[Any],
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer to the last step is lost, but not the step."""
+    fail_at(monkeypatch, mill, "give_up_artifact", after=("end_artifact",))
+    with pytest.raises(OSError, match="gone"):
+        await mill.artifacts.save("a", CONTENT)
+    assert states(sql) == {"kept": 1} and all_wrong(sql, files) == []
+    await collect(dsn, files, "25h")
+    assert nothing_is_left(sql, files)
+
+
+def fail_at(
+    monkeypatch: pytest.MonkeyPatch, mill: Mill, *names: str, after: tuple[str, ...] = ()
+) -> None:
+    real: Callable[..., Any] = mill.database.rows
+
+    async def rows(name: str, /, **params: Any) -> Any:
+        if name in names:
+            raise OSError("The connection is gone.")
+        found = await real(name, **params)
+        if name in after:
+            raise OSError("The connection is gone.")
+        return found
+
+    monkeypatch.setattr(mill.database, "rows", rows)
+
+
+def test_plain_code_stores_files_too(dsn: str, files: Path) -> None:
+    mill = Mill(dsn, artifacts=files)
+    try:
+        record = mill.sync.run(mill.sync.artifacts.save("a", CONTENT))
+        assert mill.sync.run(mill.sync.artifacts.read(record)) == CONTENT
+    finally:
+        mill.sync.close()
+
+
+async def test_files_lie_in_the_home_unless_told_otherwise(
+    dsn: str, tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Mill(dsn, home=tmp_path) as mill:
+        record = await mill.artifacts.save("a", b"x")
+        assert (tmp_path / "artifacts" / record.storage_key).read_bytes() == b"x"
+        await mill.artifacts.delete(record)
+    monkeypatch.setenv("BATCHMILL_ARTIFACTS", str(tmp_path / "elsewhere"))
+    async with Mill(dsn, home=tmp_path) as mill:
+        record = await mill.artifacts.save("a", b"x")
+        assert (tmp_path / "elsewhere" / record.storage_key).exists()
+        await mill.artifacts.delete(record)
+
+
+async def test_an_upload_of_unknown_size_leaves_room_for_others(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    tap = Tap()
+    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks(), quota=10 * BLOCK))
+    tap.give(os.urandom(BLOCK))
+    await tap.drained()
+    await mill.artifacts.save("b", bytes(8 * BLOCK), quota=10 * BLOCK)
+    tap.give(None)
+    await saving
+    assert stored_bytes(sql) == 9 * BLOCK
