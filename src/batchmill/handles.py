@@ -9,8 +9,9 @@ from uuid import UUID
 from batchmill.domain.batch import BatchRecord
 from batchmill.domain.event import Event
 from batchmill.domain.job import JobRecord, JobState
+from batchmill.domain.notification import NotificationRecord, written_targets
 from batchmill.errors import JobCancelled, JobFailed, NotFound
-from batchmill.store import batches, jobs
+from batchmill.store import batches, jobs, notifications
 
 if TYPE_CHECKING:
     from batchmill.mill import Mill
@@ -96,11 +97,14 @@ class Batch:
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         """The log from number `after` on: first what there is, then what comes, without a gap.
 
-        Ends after the event that ends the batch. To go on after a break, give the last number.
+        Ends after the event that ends the batch. To go on after a break, give the last number. If
+        what follows it was pruned, or the log never came that far, the first is a `state_sync`.
         """
         await self._mill.open()
-        async for event in self._mill.stream.events(self.id, after):
-            yield event
+        with await self._mill.hub.follow(self.id, after, self._mill.database) as follower:
+            while found := await follower.next():
+                for event in found:
+                    yield event
 
     async def wait(self, timeout: float | None = None) -> BatchRecord:
         """Returns when the batch is finished."""
@@ -137,6 +141,22 @@ class Batch:
         await self._mill.open()
         return await self._mill.database.value("retry_batch", batch=self.id)
 
+    async def notify(self, *targets: str) -> list[NotificationRecord]:
+        """Tells these URLs and mail addresses when the batch finishes, at once if it has; then
+        gives everyone who is told."""
+        written = written_targets(targets)
+        await self._mill.permit(written)
+        await self._mill.database.rows("notify_batch", batch=self.id, targets=written)
+        return await self.notifications()
+
+    async def notifications(self) -> list[NotificationRecord]:
+        """Who is told when the batch finishes."""
+        await self._mill.open()
+        found = await notifications.of_batch(self._mill.database, self.id)
+        if not found:
+            await self.get()
+        return found
+
     async def delete(self) -> None:
         """Deletes the finished batch with its jobs, results and events."""
         await self._mill.open()
@@ -147,10 +167,3 @@ def check_job_id(id: int) -> int:
     if not 0 < id < 2**63:
         raise NotFound(f"There is no job {id}.")
     return id
-
-
-def parse_batch_id(text: str | UUID) -> UUID:
-    try:
-        return text if isinstance(text, UUID) else UUID(text)
-    except ValueError:
-        raise NotFound(f'There is no batch "{text}".') from None

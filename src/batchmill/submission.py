@@ -9,9 +9,11 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterable,
+    Iterator,
     Mapping,
+    Sequence,
 )
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self, TypedDict
@@ -19,9 +21,11 @@ from typing import Any, Self, TypedDict
 from pydantic_core import to_json
 
 from batchmill.domain.limits import check_count
+from batchmill.domain.notification import written_targets
 from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidPayload
 from batchmill.store import foreign
+from batchmill.telemetry.tracing import submitting, with_trace
 
 MOST_JOBS = 1_000_000
 CALL_JOBS = 2_000
@@ -49,10 +53,11 @@ class SubmitOptions(TypedDict, total=False):
 
 class BatchOptions(SubmitOptions, total=False):
     """`limit` bounds how many of the batch's jobs run at once; `on_finish` is a task that gets a
-    `BatchSummary` when all have ended."""
+    `BatchSummary` when all have ended, `notify` the URLs and mail addresses that are told then."""
 
     limit: int
     on_finish: "Task[..., Any] | str"
+    notify: str | Sequence[str]
 
 
 class JobOptions(SubmitOptions, total=False):
@@ -73,6 +78,8 @@ class Item:
     run_at: datetime | None = None
     dedup_key: str | None = None
     cache_key: str | None = None
+    # What stands for the payload when the request is compared with an earlier one of its key.
+    digest: str | None = None
 
 
 def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dict[str, Any]:
@@ -96,23 +103,26 @@ async def send_on(
 
     If there are several, those made before a refusal are undone: the caller may well go on.
     """
-    async with aclosing(submission.calls(items)) as calls:
-        first = await anext(calls)
-        undoing = foreign.savepoint(connection) if submission.is_split else nullcontext()
-        async with undoing:
-            submission.learn(await foreign.value_on(connection, "submit", first))
-            async for call in calls:
-                await foreign.value_on(connection, "submit", call)
+    with submission.traced():
+        async with aclosing(submission.calls(items)) as calls:
+            first = with_trace(await anext(calls))
+            undoing = foreign.savepoint(connection) if submission.is_split else nullcontext()
+            async with undoing:
+                submission.learn(await foreign.value_on(connection, "submit", first))
+                async for call in calls:
+                    await foreign.value_on(connection, "submit", call)
 
 
 async def send(
     connection: Any, submission: "Submission", items: Iterable[Any] | AsyncIterable[Any]
 ) -> None:
     """The same in a transaction of our own, where a call is written while another is made."""
-    async with aclosing(submission.calls(items, gives_way=True)) as calls, Overlap() as overlap:
-        submission.learn(await foreign.value_on(connection, "submit", await anext(calls)))
-        async for call in calls:
-            await overlap.begin(foreign.value_on, connection, "submit", call)
+    with submission.traced():
+        async with aclosing(submission.calls(items, gives_way=True)) as calls, Overlap() as overlap:
+            first = with_trace(await anext(calls))
+            submission.learn(await foreign.value_on(connection, "submit", first))
+            async for call in calls:
+                await overlap.begin(foreign.value_on, connection, "submit", call)
 
 
 class Overlap:
@@ -157,6 +167,11 @@ class Submission:
         self.batch_id: str | None = None
 
     @property
+    def targets(self) -> list[str]:
+        """Who is to be told when the batch finishes."""
+        return self._options.get("notify", [])
+
+    @property
     def is_full(self) -> bool:
         return len(self._payloads) >= CALL_JOBS or self._size >= CALL_BYTES
 
@@ -173,7 +188,8 @@ class Submission:
         if self._count > MOST_JOBS:
             raise InvalidInput(f"A batch holds at most {MOST_JOBS:,} jobs.")
         if "idempotency_key" in self._options:
-            self._digest.update(_item_text(payload, options).encode())
+            same = item.digest if item and item.digest is not None else payload
+            self._digest.update(_item_text(same, options).encode())
         if not self.is_repeated:
             if options:
                 self._options_at[len(self._payloads)] = options
@@ -211,6 +227,14 @@ class Submission:
             self._compare()
         else:
             yield self.take(more=False)
+
+    @contextmanager
+    def traced(self) -> Iterator[None]:
+        """The span of the submit, for as long as the block lasts."""
+        with submitting(self._task.name) as told:
+            yield
+            told["batchmill.batch_id"] = self.batch_id
+            told["messaging.batch.message_count"] = self._count
 
     def learn(self, answer: Mapping[str, Any]) -> None:
         self.batch_id = answer["batch_id"]
@@ -281,6 +305,8 @@ def _written(name: str, value: Any) -> Any:
             return value
         case "on_finish":
             return _task_name(value)
+        case "notify":
+            return written_targets(value)
         case "labels":
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"Labels are names with values, not {value!r}.")

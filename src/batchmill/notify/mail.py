@@ -1,0 +1,93 @@
+"""What a mail about a finished batch looks like: the outcome in a sentence, the counts, a link."""
+
+from collections.abc import Iterator
+from datetime import UTC
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from batchmill.domain.batch import BatchState
+from batchmill.domain.notification import Message, outcome_of
+from batchmill.notify.postbox import Postbox
+
+COLOURS = {
+    BatchState.COMPLETED: "#2e9d5b",
+    BatchState.PARTIAL: "#c98a1b",
+    BatchState.FAILED: "#d14343",
+    BatchState.CANCELLED: "#808790",
+}
+LABELS_SHOWN = 10
+LABEL_LENGTH = 200
+
+
+def written(message: Message, address: str, postbox: Postbox) -> EmailMessage:
+    mail = EmailMessage(policy=SMTP)
+    mail["From"] = postbox.sender
+    mail["To"] = Address(addr_spec=address)
+    mail["Subject"] = f"{message.task}: {outcome_of(message.batch)}"
+    mail["Date"] = message.finished_at.astimezone(UTC)
+    mail["Message-ID"] = message_id(message, postbox, message.batch.generation)
+    if message.batch.generation > 1:
+        mail["References"] = message_id(message, postbox, 1)
+    # So that nobody's absence note answers it.
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(text_of(message, postbox))
+    mail.add_alternative(html_of(message, postbox), subtype="html")
+    return mail
+
+
+def message_id(message: Message, postbox: Postbox, generation: int) -> str:
+    """One for all deliveries, so that a repetition is seen as one; later ones join the first."""
+    return f"<{message.notification_id.hex}.{generation}@{postbox.sender.domain}>"
+
+
+def link_to(message: Message, postbox: Postbox) -> str | None:
+    if postbox.public_url is None:
+        return None
+    return f"{postbox.public_url}/batches/{message.batch.batch_id}"
+
+
+def text_of(message: Message, postbox: Postbox) -> str:
+    facts = [f"{name}: {value}" for name, value in facts_of(message)]
+    link = link_to(message, postbox)
+    return "\n".join([outcome_of(message.batch), "", *facts, *(["", link] if link else [])])
+
+
+def html_of(message: Message, postbox: Postbox) -> str:
+    link = link_to(message, postbox)
+    return _template("finished").substitute(
+        outcome=escape(outcome_of(message.batch)),
+        colour=COLOURS.get(message.batch.state, COLOURS[BatchState.CANCELLED]),
+        facts="".join(_rows(message)),
+        link=_template("link").substitute(url=escape(link)) if link else "",
+    )
+
+
+def facts_of(message: Message) -> Iterator[tuple[str, str]]:
+    batch = message.batch
+    yield "Task", message.task
+    for name in ("total", "completed", "failed", "cancelled"):
+        yield name.capitalize(), f"{getattr(batch, name):,}"
+    yield "Finished", f"{message.finished_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    yield "Batch", str(batch.batch_id)
+    for name, value in list(message.labels.items())[:LABELS_SHOWN]:
+        yield _line(name), _line(value)
+
+
+def _rows(message: Message) -> Iterator[str]:
+    row = _template("fact")
+    for name, value in facts_of(message):
+        yield row.substitute(name=escape(name), value=escape(value))
+
+
+def _line(value: Any) -> str:
+    """On one line: what a label says must not look like something that we say."""
+    return " ".join(str(value).split())[:LABEL_LENGTH]
+
+
+def _template(name: str) -> Template:
+    return Template((files("batchmill.notify") / "templates" / f"{name}.html").read_text())

@@ -1,0 +1,94 @@
+"""Where mail goes out, and in whose name."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.headerregistry import Address
+from email.utils import parseaddr
+from ipaddress import ip_address
+from typing import Self
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from batchmill.config import NotifySettings
+from batchmill.errors import ConfigurationError
+
+# `smtps` speaks TLS from the start, `smtp+starttls` insists on it, `smtp` takes what it gets.
+PORTS = {"smtp": 25, "smtps": 465, "smtp+starttls": 587}
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """The SMTP server that takes our mail."""
+
+    scheme: str
+    host: str
+    port: int
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """What is wrong with it is not quoted: it may well be a part of the password."""
+        parts = _split(url)
+        if parts is None or parts.scheme not in PORTS or not parts.hostname:
+            raise ConfigurationError(
+                "BATCHMILL_SMTP_URL cannot be read: write smtps://user:password@host:465, "
+                "smtp+starttls://user:password@host:587 or smtp://host:25, with special "
+                "characters as %40 and the like."
+            )
+        relay = cls(
+            parts.scheme,
+            parts.hostname,
+            parts.port or PORTS[parts.scheme],
+            unquote(parts.username) if parts.username else None,
+            unquote(parts.password) if parts.password else None,
+        )
+        if relay.password and relay.scheme == "smtp" and not _is_here(relay.host):
+            raise ConfigurationError(
+                "BATCHMILL_SMTP_URL would send its password for everyone to read: begin it with "
+                "smtps:// or smtp+starttls://."
+            )
+        return relay
+
+
+@dataclass(frozen=True, slots=True)
+class Postbox:
+    relay: Relay
+    sender: Address
+    public_url: str | None
+
+    @classmethod
+    def of(cls, settings: NotifySettings) -> Self | None:
+        """None if mail is not set up; half of a set-up is refused."""
+        if settings.smtp_url is None and settings.mail_from is None:
+            return None
+        if settings.smtp_url is None or settings.mail_from is None:
+            raise ConfigurationError(
+                "To send mail, set BATCHMILL_SMTP_URL and BATCHMILL_MAIL_FROM, both of them."
+            )
+        return cls(Relay.parse(settings.smtp_url), _sender(settings.mail_from), settings.public_url)
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _sender(text: str) -> Address:
+    name, address = parseaddr(text)
+    with suppress(ValueError, IndexError):
+        if text.isprintable() and "@" in address:
+            return Address(name, addr_spec=address)
+    raise ConfigurationError(
+        f'BATCHMILL_MAIL_FROM is a mail address, such as "Batches <batches@example.org>", '
+        f"not {text!r}."
+    )

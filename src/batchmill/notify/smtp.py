@@ -1,0 +1,60 @@
+"""Handing a mail to the server that takes it."""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.message import EmailMessage
+
+import aiosmtplib
+from aiosmtplib import (
+    SMTPAuthenticationError,
+    SMTPException,
+    SMTPRecipientsRefused,
+    SMTPResponseException,
+)
+
+from batchmill.errors import Permanent, Transient
+from batchmill.notify.postbox import Relay
+
+SECONDS = 30.0
+FOR_GOOD = 500
+STARTTLS = {"smtp": None, "smtps": False, "smtp+starttls": True}
+
+
+async def send(mail: EmailMessage, relay: Relay) -> None:
+    with understood():
+        await aiosmtplib.send(
+            mail,
+            hostname=relay.host,
+            port=relay.port,
+            username=relay.username,
+            password=relay.password,
+            use_tls=relay.scheme == "smtps",
+            start_tls=STARTTLS[relay.scheme],
+            # Where TLS is not asked for, any is better than none.
+            validate_certs=relay.scheme != "smtp",
+            local_hostname=mail["From"].addresses[0].domain,
+            timeout=SECONDS,
+        )
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Whether another attempt may help is in the first digit of the server's answer."""
+    try:
+        yield
+    except SMTPAuthenticationError:
+        # Of the answer nothing is kept: it may repeat what was sent. The settings can be mended.
+        raise Transient("The mail server did not let us in.", code="mail_login") from None
+    except (SMTPResponseException, SMTPRecipientsRefused) as error:
+        if code_of(error) >= FOR_GOOD:
+            raise Permanent("The mail server refused the mail.", code="mail_refused") from error
+        raise Transient("The mail server wants us to wait.", code="mail_deferred") from error
+    except (SMTPException, OSError, ssl.SSLError) as error:
+        raise Transient("The mail server cannot be reached.", code="mail_unreachable") from error
+
+
+def code_of(error: SMTPResponseException | SMTPRecipientsRefused) -> int:
+    if isinstance(error, SMTPRecipientsRefused):
+        return max(refused.code for refused in error.recipients)
+    return error.code

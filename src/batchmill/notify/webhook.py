@@ -1,0 +1,91 @@
+"""Calling a webhook: a POST as Standard Webhooks has it, under the address rules of all URLs."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from pydantic_core import to_json
+from standardwebhooks import Webhook
+
+from batchmill.config import NotifySettings
+from batchmill.domain.notification import EVENT_TYPE, Message
+from batchmill.errors import AddressRefused, BadStatus, BadUrl, FetchError, InvalidInput, Permanent
+from batchmill.fetch.address import Addresses
+from batchmill.fetch.fetcher import Fetcher
+from batchmill.fetch.limits import FetchLimits
+from batchmill.store import notifications
+from batchmill.store.database import Database
+from batchmill.store.notifications import WebhookCall
+
+# Of the answer only the status counts.
+LIMITS = FetchLimits(
+    size=65_536, wire=65_536, headers=16_384, redirects=0, total=15.0, connect=5.0, read=15.0
+)
+GONE_BECAUSE = "It answered 410 Gone."
+
+
+async def tell(database: Database, settings: NotifySettings, tenant: str, message: Message) -> str:
+    """What became of it, for whoever looks at the job."""
+    call = await notifications.webhook_to_call(database, message.notification_id, tenant)
+    if call is None:
+        return "The webhook or its batch was deleted."
+    if call.is_disabled:
+        raise Permanent("The webhook is disabled.", code="webhook_disabled")
+    body = body_of(message)
+    try:
+        async with fetcher(settings).post(
+            call.url, body, headers=headers_of(call, message.id, body)
+        ) as response:
+            return f"It answered {response.status}."
+    except BadStatus as error:
+        if error.status != HTTPStatus.GONE:
+            raise
+        await notifications.disable_webhook(database, call.id, GONE_BECAUSE)
+        raise Permanent(
+            "The webhook says that it is gone, and was disabled.", code="webhook_gone"
+        ) from error
+
+
+async def permit(url: str, settings: NotifySettings) -> None:
+    """Refuses at once what could never be called. What cannot be found now may be there later, and
+    is judged again whenever it is called."""
+    try:
+        await fetcher(settings).check(url)
+    except (BadUrl, AddressRefused) as error:
+        raise InvalidInput(str(error)) from None
+    except FetchError:
+        return
+
+
+@cache
+def fetcher(settings: NotifySettings) -> Fetcher:
+    return Fetcher(addresses=Addresses(allow=settings.allowed), limits=LIMITS)
+
+
+def body_of(message: Message) -> bytes:
+    """The same for every delivery."""
+    data: dict[str, Any] = {"task": message.task, "labels": message.labels}
+    return to_json(
+        {
+            "type": EVENT_TYPE,
+            "timestamp": message.finished_at.astimezone(UTC),
+            "data": asdict(message.batch) | data,
+        }
+    )
+
+
+def headers_of(call: WebhookCall, id: str, body: bytes) -> dict[str, str]:
+    return {
+        "content-type": "application/json",
+        "webhook-id": id,
+        "webhook-timestamp": str(int(call.now.timestamp())),
+        "webhook-signature": " ".join(
+            signature(secret, id, call.now, body) for secret in call.secrets
+        ),
+    }
+
+
+def signature(secret: str, id: str, at: datetime, body: bytes) -> str:
+    return Webhook(secret).sign(id, at.astimezone(UTC), body.decode())
