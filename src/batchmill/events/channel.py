@@ -1,0 +1,186 @@
+"""One batch's log as this process knows it: read once, however many follow it."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from batchmill.domain.event import Event
+from batchmill.events import chunk
+from batchmill.events.chunk import Chunk, place_after
+from batchmill.events.sharing import Shared, patiently
+from batchmill.events.shelf import Shelf
+from batchmill.store import batches
+from batchmill.store.database import Database
+from batchmill.store.listen import Listener
+
+T = TypeVar("T")
+
+# Postgres forgets after a minute that a batch is watched.
+WATCH_SECONDS = 20.0
+# The first event of a burst goes out at once, those right behind it together: to wake a follower
+# costs much more than to tell it more.
+PACE = 0.02
+
+
+@dataclass(frozen=True)
+class Source(Generic[T]):
+    """What the channels of a process share."""
+
+    database: Database
+    listener: Listener
+    encode: Callable[[Event], T]
+    shelf: Shelf[T]
+    looks: asyncio.Semaphore
+    states: Shared[UUID, tuple[int, T]]
+
+
+class Channel(Generic[T]):
+    """Reads by number, so nothing can fall between the past and the present: the bell only says
+    when to look. What it reads is kept in chunks; the newest one, the tail, grows."""
+
+    def __init__(self, source: Source[T], batch_id: UUID, last_event: int):
+        self.batch_id = batch_id
+        self.followers = 0
+        self._source = source
+        # The last number read, and the last one that anyone has seen.
+        self._head = place_after(last_event) * chunk.SIZE
+        self._known = last_event
+        self._tail: Chunk[T] = Chunk(self._head + 1)
+        self._has_ended = False
+        self._trouble: Exception | None = None
+        self._moved = asyncio.Event()
+        self._left = ExitStack()
+        self._bell = self._left.enter_context(source.listener.bell(f"batch:{batch_id}"))
+        self._reading = asyncio.create_task(self._run(), name=f"batchmill.events {batch_id}")
+
+    @property
+    def is_broken(self) -> bool:
+        return self._trouble is not None
+
+    def close(self) -> asyncio.Task[Any]:
+        self._left.close()
+        self._reading.cancel()
+        return self._reading
+
+    def heed(self, last_event: int | None) -> None:
+        """Someone has seen the batch there, or not at all: what is known here may be old."""
+        if last_event == self._head == self._known:
+            return
+        if last_event is not None and last_event > self._head:
+            self._known = max(self._known, last_event)
+            self._has_ended = False
+        self._bell.ring()
+
+    async def has_more(self, number: int) -> bool:
+        """Waits until there is something to tell after this number; False if the batch ended."""
+        while self._trouble is None:
+            if number < self._head or number > self._known:
+                return True
+            if self._has_ended and number == self._head:
+                return False
+            await self._moved.wait()
+        # Raised to many: each begins its own traceback.
+        raise self._trouble.with_traceback(None)
+
+    async def after(self, number: int) -> list[T]:
+        """What follows a number; nothing if that was pruned, or the log never came that far."""
+        if number >= self._head:
+            return []
+        place = place_after(number)
+        if place == self._tail.place:
+            return self._tail.after(number)
+        return (await self._source.shelf.get(self.batch_id, place)).after(number)
+
+    async def state(self, number: int) -> tuple[int, T]:
+        """The batch as it stands, and the number to go on from."""
+        while True:
+            reached, state = await self._source.states.get(self.batch_id, self._read_state)
+            # Whoever asked first may have asked before this number came about.
+            if not reached < number <= self._known:
+                self.heed(reached)
+                return reached, state
+
+    def fail(self, error: Exception) -> None:
+        self._trouble = error
+        self._wake()
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                await self._read_watched()
+        except Exception as error:
+            self.fail(error)
+
+    async def _read_watched(self) -> None:
+        # Asked for before looking, so that what comes after this look rings.
+        if not self._source.database.behind_pooler:
+            await patiently(self._watch)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + WATCH_SECONDS
+        while (left := until - loop.time()) > 0:
+            while await self._look():
+                pass
+            await self._rest()
+            await self._bell.wait(left)
+
+    async def _rest(self) -> None:
+        """At least as long as the followers take who were woken, so that a batch that has many of
+        them and much to tell leaves the process some time for everyone else."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await asyncio.sleep(0)
+        await asyncio.sleep(max(PACE, loop.time() - began))
+
+    async def _look(self) -> bool:
+        """True if there is more to look at."""
+        before = self._head, self._known, self._has_ended
+        seen = await patiently(self._read_on)
+        self._take(seen, known_before=before[1])
+        if (self._head, self._known, self._has_ended) != before:
+            self._wake()
+        return self._head < seen.last_event
+
+    def _take(self, seen: batches.Look, known_before: int) -> None:
+        for event in seen.events:
+            self._append(event)
+        if not seen.events:
+            self._jump_to(seen.last_event)
+        # Who has seen more before this look saw what is not there any more.
+        is_told_meanwhile = self._known != known_before
+        self._known = max(seen.last_event, self._known if is_told_meanwhile else 0)
+        self._has_ended = seen.is_finished and self._head == self._known
+
+    def _append(self, event: Event) -> None:
+        if self._tail.is_full:
+            self._source.shelf.keep(self.batch_id, self._tail)
+        if self._tail.is_full or event.number != self._tail.next_number:
+            self._tail = Chunk(event.number)
+        self._tail.entries.append(self._source.encode(event))
+        self._head = event.number
+
+    def _jump_to(self, last_event: int) -> None:
+        """What comes next was pruned; or the log is shorter than it was, as after a failover to a
+        server that had not heard of all."""
+        if last_event != self._head:
+            self._source.shelf.forget(self.batch_id)
+            self._tail = Chunk(last_event + 1)
+            self._head = last_event
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def _watch(self) -> None:
+        async with self._source.looks:
+            await batches.watch(self._source.database, self.batch_id)
+
+    async def _read_on(self) -> batches.Look:
+        async with self._source.looks:
+            return await batches.look(self._source.database, self.batch_id, self._head, chunk.SIZE)
+
+    async def _read_state(self) -> tuple[int, T]:
+        state = await patiently(lambda: batches.state(self._source.database, self.batch_id))
+        return state.number, self._source.encode(state)

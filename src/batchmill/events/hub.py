@@ -1,0 +1,127 @@
+"""Where everyone in a process follows logs: at the cost of one reader for each batch."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from batchmill.domain.event import Event
+from batchmill.errors import DatabaseUnavailable
+from batchmill.events.channel import Channel, Source
+from batchmill.events.follower import Follower
+from batchmill.events.sharing import Shared, end, patiently
+from batchmill.events.shelf import Shelf
+from batchmill.store import batches
+from batchmill.store.database import Database
+from batchmill.store.listen import Listener
+
+log = logging.getLogger("batchmill.events")
+
+T = TypeVar("T")
+
+POLL = 1.0
+POLL_DEAF = 0.25
+# Of a pool of ten connections, so that others find some too.
+LOOKS_AT_ONCE = 3
+JOINS_AT_ONCE = 4
+# Those who come back, or come for the end of a batch, come in crowds: they find what was read.
+LINGER = 2.0
+
+
+class Hub(Generic[T]):
+    """Each event is encoded once, by `encode`, and handed to all who follow its batch.
+
+    One query for all batches, every second, finds what no notice told of; where nothing can be
+    heard, as through PgBouncer, four times a second.
+    """
+
+    def __init__(self, database: Database, listener: Listener, encode: Callable[[Event], T]):
+        self._source = Source(
+            database,
+            listener,
+            encode,
+            Shelf(database, encode),
+            asyncio.Semaphore(LOOKS_AT_ONCE),
+            Shared(),
+        )
+        self._joins = asyncio.Semaphore(JOINS_AT_ONCE)
+        self._channels: dict[UUID, Channel[T]] = {}
+        self._polling: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[Any]] = set()
+        self._is_closed = False
+
+    async def follow(
+        self, batch_id: UUID, after: int = 0, viewer: Database | None = None
+    ) -> Follower[T]:
+        """Follows a batch that `viewer` can see: NotFound if it cannot."""
+        async with self._joins:
+            batch = await batches.get(viewer or self._source.database, batch_id)
+        return Follower(self, batch, after)
+
+    @contextmanager
+    def channel(self, batch_id: UUID, last_event: int) -> Iterator[Channel[T]]:
+        """The channel of a batch that someone has just seen there."""
+        channel = self._opened(batch_id, last_event)
+        channel.heed(last_event)
+        channel.followers += 1
+        try:
+            yield channel
+        finally:
+            channel.followers -= 1
+            if not channel.followers:
+                loop = asyncio.get_running_loop()
+                loop.call_later(LINGER, self._shut_unless_followed, channel)
+
+    async def close(self) -> None:
+        """Whoever still follows is told that the mill is closed."""
+        self._is_closed = True
+        for channel in list(self._channels.values()):
+            channel.fail(DatabaseUnavailable("The mill is closed."))
+            self._shut(channel)
+        await end(*self._ending)
+        await self._source.shelf.close()
+        await self._source.states.close()
+
+    def _opened(self, batch_id: UUID, last_event: int) -> Channel[T]:
+        if self._is_closed:
+            raise DatabaseUnavailable("The mill is closed.")
+        channel = self._channels.get(batch_id)
+        if channel is None or channel.is_broken:
+            channel = self._channels[batch_id] = Channel(self._source, batch_id, last_event)
+        if self._polling is None:
+            self._polling = asyncio.create_task(self._poll(), name="batchmill.events poll")
+        return channel
+
+    def _shut_unless_followed(self, channel: Channel[T]) -> None:
+        if not channel.followers:
+            self._shut(channel)
+
+    def _shut(self, channel: Channel[T]) -> None:
+        self._end_later(channel.close())
+        if self._channels.get(channel.batch_id) is channel:
+            del self._channels[channel.batch_id]
+        if not self._channels and self._polling is not None:
+            self._polling.cancel()
+            self._end_later(self._polling)
+            self._polling = None
+
+    def _end_later(self, task: asyncio.Task[Any]) -> None:
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(POLL if self._source.listener.hears else POLL_DEAF)
+            try:
+                await patiently(self._look_at_all)
+            except Exception:
+                log.exception("Cannot look whether there are events: notices alone tell of them.")
+
+    async def _look_at_all(self) -> None:
+        asked = list(self._channels)
+        seen = await batches.last_events(self._source.database, asked)
+        for batch_id in asked:
+            if (channel := self._channels.get(batch_id)) is not None:
+                channel.heed(seen.get(batch_id))

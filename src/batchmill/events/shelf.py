@@ -1,0 +1,75 @@
+"""Chunks of logs that were read or left behind lately."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from batchmill.domain.event import Event
+from batchmill.events import chunk
+from batchmill.events.chunk import Chunk
+from batchmill.events.sharing import Shared, patiently
+from batchmill.store import batches
+from batchmill.store.database import Database
+
+T = TypeVar("T")
+Key = tuple[UUID, int]
+
+KEPT = 64
+AT_ONCE = 2
+
+
+class Shelf(Generic[T]):
+    """However many come back at once, a chunk is read once, and few connections are taken from
+    those who follow what happens now."""
+
+    def __init__(self, database: Database, encode: Callable[[Event], T]):
+        self._database = database
+        self._encode = encode
+        self._chunks: OrderedDict[Key, Chunk[T]] = OrderedDict()
+        self._reads: Shared[Key, Chunk[T]] = Shared()
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def get(self, batch_id: UUID, place: int) -> Chunk[T]:
+        """A chunk that nothing is added to any more."""
+        key = batch_id, place
+        if (kept := self._chunks.get(key)) is None:
+            return await self._reads.get(key, lambda: self._read(key))
+        self._chunks.move_to_end(key)
+        return kept
+
+    def keep(self, batch_id: UUID, full: Chunk[T]) -> None:
+        self._chunks[batch_id, full.place] = full
+        if len(self._chunks) > KEPT:
+            self._chunks.popitem(last=False)
+
+    def forget(self, batch_id: UUID) -> None:
+        for key in [key for key in self._chunks if key[0] == batch_id]:
+            del self._chunks[key]
+
+    async def close(self) -> None:
+        await self._reads.close()
+
+    async def _read(self, key: Key) -> Chunk[T]:
+        batch_id, place = key
+
+        async def read() -> batches.Look:
+            async with self._room:
+                return await batches.look(self._database, batch_id, begin, chunk.SIZE)
+
+        begin = place * chunk.SIZE
+        found = laid_out((await patiently(read)).events, begin + chunk.SIZE + 1, self._encode)
+        if found.is_full:
+            self.keep(batch_id, found)
+        return found
+
+
+def laid_out(events: list[Event], end: int, encode: Callable[[Event], T]) -> Chunk[T]:
+    """What is left of a chunk: the events up to its end that have no gap behind them."""
+    found: Chunk[T] = Chunk(end)
+    for event in events:
+        if event.number != found.next_number:
+            found = Chunk(event.number)
+        found.entries.append(encode(event))
+    return found

@@ -1,0 +1,65 @@
+"""The service without a worker, as a program: `python -m tests.streams.server --port …`.
+
+DATABASE_URL says where. Callers say in X-Tenant whom they are; others see everything.
+"""
+
+import argparse
+from typing import Annotated
+
+import uvicorn
+from fastapi import FastAPI, Header
+from fastapi.responses import HTMLResponse
+
+from batchmill import Mill
+from batchmill.config import ServiceSettings
+from batchmill.domain.event import LAST_EVENTS, STATE_SYNC
+from batchmill.domain.job import STATE_AFTER
+from batchmill.service import create_app
+from batchmill.service.links import mill_of_key_or_link
+
+SETTINGS = ServiceSettings()
+TYPES = [*STATE_AFTER, *LAST_EVENTS, "batch_started", "batch_retried", STATE_SYNC]
+PAGE = """<!doctype html><title>follow</title><script>
+const seen = [], source = new EventSource(`/v1/batches/${location.hash.slice(1)}/events`);
+let opened = 0;
+source.onopen = () => opened++;
+for (const type of TYPES)
+    source.addEventListener(type, (it) => seen.push([+it.lastEventId, it.type, it.data]));
+</script>"""
+
+
+def app_of(mill: Mill, settings: ServiceSettings) -> FastAPI:
+    app = create_app(mill, settings=settings)
+
+    async def caller(x_tenant: Annotated[str | None, Header()] = None) -> Mill:
+        return mill.as_tenant(x_tenant) if x_tenant else mill
+
+    app.dependency_overrides[mill_of_key_or_link] = caller
+
+    @app.get("/clients")
+    async def clients() -> int:
+        return app.state.batchmill.streams.clients
+
+    @app.get("/page")
+    async def page() -> HTMLResponse:
+        return HTMLResponse(PAGE.replace("TYPES", str(TYPES)))
+
+    return app
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    for name in ("keep_alive", "patience"):
+        parser.add_argument(f"--{name}", type=float, default=getattr(SETTINGS, name))
+    for name in ("per_process", "per_tenant"):
+        name = f"streams_{name}"
+        parser.add_argument(f"--{name}", type=int, default=getattr(SETTINGS, name))
+    given = vars(parser.parse_args())
+    port = given.pop("port")
+    app = app_of(Mill(), ServiceSettings(**given))
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", http="httptools")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A real EventSource in a real browser follows a batch across a restart of the server."""
+
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, async_playwright
+
+from batchmill import Mill
+from batchmill.service.sse import frame
+from tests.library.tools import until_event
+from tests.streams.processes import ServerProcess
+from tests.streams.work import log_of, working
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Debian's chromium is not installed.")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield await browser.new_page()
+        await browser.close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
+async def test_an_event_source_goes_on_by_itself_when_the_server_is_restarted(
+    mill: Mill, dsn: str, page: Page, end: signal.Signals
+) -> None:
+    async with ServerProcess(dsn) as service, working(mill) as gate:
+        batch = await mill.submit(gate.task, range(30))
+        await page.goto(f"{service.url}/page#{batch.id}")
+        gate.let_go(10)
+        await page.wait_for_function(
+            "seen.filter(([_, type]) => type === 'job_completed').length >= 8"
+        )
+        await service.end(end)
+        gate.let_go(10)
+        await until_event(batch, "job_completed", count=18)
+        await service.start()
+        await page.wait_for_function("opened === 2")
+        gate.let_go(10)
+        # Closed by the answer 204, which it gets when it comes back after the end.
+        await page.wait_for_function("source.readyState === EventSource.CLOSED")
+        seen: list[tuple[int, str, str]] = await page.evaluate("seen")
+        wanted = [frame_of(frame(event)) for event in await log_of(batch)]
+    assert [tuple(each) for each in seen] == wanted
+
+
+def frame_of(text: bytes) -> tuple[Any, ...]:
+    """What an EventSource makes of a frame."""
+    number, type, data = (line.split(": ", 1)[1] for line in text.decode().splitlines()[:3])
+    return int(number), type, data
