@@ -1,0 +1,142 @@
+"""The numbers as Prometheus wants them. Needs prometheus-client, so only a scrape imports this."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+from batchmill.store.admin import CAP
+from batchmill.store.gauges import MOST_LIMITS, Gauges
+from batchmill.telemetry.meter import Meter
+
+STATES = ("ready", "scheduled", "running")
+
+
+def exposition(meter: Meter, gauges: Gauges | None) -> bytes:
+    """Without gauges if the database did not answer."""
+    return generate_latest(Scrape(meter, gauges))
+
+
+class Scrape:
+    """A collector of what is known at one moment."""
+
+    def __init__(self, meter: Meter, gauges: Gauges | None):
+        self._meter = meter
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Metric]:
+        is_up = self._gauges is not None
+        yield _gauge("up", "1 if the database answered this scrape in time, else 0.", is_up)
+        if self._gauges is not None:
+            yield from _tasks(self._gauges.tasks)
+            yield from _limits(self._gauges)
+            yield from _open(self._gauges)
+        if self._meter.stream_clients is not None:
+            clients = self._meter.stream_clients()
+            yield _gauge("stream_clients", "Clients that follow a batch here.", clients)
+        yield from _attempts(self._meter)
+        yield from _calls(self._meter)
+
+
+def _tasks(tasks: list[dict[str, Any]]) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily(
+        "batchmill_jobs",
+        f"Live jobs by task and state. Those that wait are counted up to {CAP}: that many means at "
+        "least that many.",
+        labels=("task", "state"),
+    )
+    oldest = GaugeMetricFamily(
+        "batchmill_oldest_ready_seconds",
+        "How long the oldest ready job of a task has been due; 0 if none is ready.",
+        labels=("task",),
+    )
+    workers = GaugeMetricFamily(
+        "batchmill_task_workers", "Live workers that have the task.", labels=("task",)
+    )
+    for task in tasks:
+        for state in STATES:
+            jobs.add_metric((task["name"], state), task[state])
+        oldest.add_metric((task["name"],), task["oldest_ready_seconds"] or 0.0)
+        workers.add_metric((task["name"],), task["workers"])
+    yield from (jobs, oldest, workers)
+
+
+def _limits(gauges: Gauges) -> Iterator[Metric]:
+    which = f"of the system or a task, the first {MOST_LIMITS}"
+    running = GaugeMetricFamily(
+        "batchmill_limit_running", f"Running jobs that a limit counts, {which}.", labels=("name",)
+    )
+    slots = GaugeMetricFamily(
+        "batchmill_limit_slots", f"Slots of a limit that has some, {which}.", labels=("name",)
+    )
+    paused = GaugeMetricFamily(
+        "batchmill_limit_paused", f"1 if a limit is paused, else 0; {which}.", labels=("name",)
+    )
+    for limit in gauges.limits:
+        running.add_metric((limit.name,), limit.running)
+        paused.add_metric((limit.name,), limit.paused)
+        if limit.slots is not None:
+            slots.add_metric((limit.name,), limit.slots)
+    yield from (running, slots, paused)
+
+
+def _open(gauges: Gauges) -> Iterator[Metric]:
+    yield _gauge("workers", "Live workers.", gauges.workers)
+    yield _gauge(
+        "open_batches", f"Batches that have not finished, counted up to {CAP}.", gauges.batches
+    )
+
+
+def _attempts(meter: Meter) -> Iterator[Metric]:
+    attempts = CounterMetricFamily(
+        "batchmill_attempts_total",
+        "Attempts that ended in this process, by how they ended.",
+        labels=("task", "outcome"),
+    )
+    expiries = CounterMetricFamily(
+        "batchmill_lease_expiries_total",
+        "Attempts that this process took from workers whose lease had lapsed.",
+        labels=("task",),
+    )
+    waits = HistogramMetricFamily(
+        "batchmill_job_wait_seconds",
+        "From when a job was due to its start in this process; a sample where many start.",
+        labels=("task",),
+    )
+    runs = HistogramMetricFamily(
+        "batchmill_job_run_seconds",
+        "From where the handler began to the end of the attempt, in this process.",
+        labels=("task",),
+    )
+    for name, task in sorted(meter.tasks.items()):
+        for outcome, count in sorted(task.outcomes.items()):
+            attempts.add_metric((name, outcome), count)
+        expiries.add_metric((name,), task.lease_expiries)
+        waits.add_metric((name,), *task.waits.read())
+        runs.add_metric((name,), *task.runs.read())
+    yield from (attempts, expiries, waits, runs)
+
+
+def _calls(meter: Meter) -> Iterator[Metric]:
+    buckets, total = meter.calls.read()
+    yield HistogramMetricFamily(
+        "batchmill_exchange_seconds",
+        "Calls in which this process handed in outcomes and claimed jobs.",
+        buckets=buckets,
+        sum_value=total,
+    )
+    yield CounterMetricFamily(
+        "batchmill_exchange_failures_total",
+        "Those of them that failed; what they carried is sent again.",
+        value=meter.failed_calls,
+    )
+
+
+def _gauge(name: str, told: str, value: Any) -> Metric:
+    return GaugeMetricFamily(f"batchmill_{name}", told, value=value)

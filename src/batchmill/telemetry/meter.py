@@ -1,0 +1,53 @@
+"""What a process counts itself: plain numbers, which a scrape turns into metrics."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from batchmill.telemetry.histogram import Histogram
+
+if TYPE_CHECKING:
+    from batchmill.worker.attempt import Attempt
+
+# From what is over at once to what takes hours.
+JOB_SECONDS = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0),
+    *(600.0, 1_800.0, 3_600.0),
+)
+CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class TaskMeter:
+    def __init__(self) -> None:
+        self.waits = Histogram(JOB_SECONDS)
+        self.runs = Histogram(JOB_SECONDS)
+        self.outcomes: Counter[str] = Counter()
+        self.lease_expiries = 0
+
+
+class Meter:
+    """For the event loop of its mill alone."""
+
+    def __init__(self) -> None:
+        self.tasks: defaultdict[str, TaskMeter] = defaultdict(TaskMeter)
+        self.calls = Histogram(CALL_SECONDS)
+        self.failed_calls = 0
+        # Of a process that serves streams.
+        self.stream_clients: Callable[[], int] | None = None
+
+    def attempt_ended(self, attempt: "Attempt", outcome: str) -> None:
+        task = self.tasks[attempt.claim.task]
+        task.outcomes[outcome] += 1
+        if attempt.begun_at is not None:
+            task.runs.add(monotonic() - attempt.begun_at)
+
+    def job_waited(self, task: str, seconds: float) -> None:
+        self.tasks[task].waits.add(seconds)
+
+    def lease_expired(self, task: str) -> None:
+        self.tasks[task].lease_expiries += 1
+
+    def called(self, seconds: float, *, failed: bool) -> None:
+        self.calls.add(seconds)
+        self.failed_calls += failed

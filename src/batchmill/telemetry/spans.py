@@ -1,0 +1,188 @@
+"""The spans that batchmill makes. Needs the OpenTelemetry API, so only `tracing` imports this.
+
+Failures are told by their code: what an error says may hold a payload or a secret.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any, Self
+
+from opentelemetry import trace
+from opentelemetry.context import Context, attach, detach
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from batchmill.domain.job import TRACEPARENT, Claim
+from batchmill.errors import BatchmillError
+
+log = logging.getLogger("batchmill.tracing")
+
+W3C = TraceContextTextMapPropagator()
+NOBODY = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
+FLUSH_SECONDS = 1.0
+
+
+class Spans:
+    def __init__(self, tracer: Tracer):
+        self._tracer = tracer
+
+    @classmethod
+    def of_provider(cls) -> Self | None:
+        """None while the program has set no provider, or one that drops everything."""
+        if isinstance(trace.get_tracer_provider(), NOBODY):
+            return None
+        return cls(trace.get_tracer("batchmill", version("batchmill")))
+
+    @contextmanager
+    def submit(self, task: str, told: dict[str, Any]) -> Iterator[None]:
+        span = self._tracer.start_span(
+            f"submit {task}", kind=SpanKind.PRODUCER, attributes=_operation("send", "submit", task)
+        )
+        with trace.use_span(
+            span, end_on_exit=True, record_exception=False, set_status_on_exception=False
+        ):
+            try:
+                yield
+            except BaseException as error:
+                is_ours = isinstance(error, BatchmillError)
+                _fail(span, error.code if is_ours else type(error).__name__)
+                raise
+            finally:
+                span.set_attributes(told)
+
+    def wait(self, claim: Claim, seconds: float, until: int) -> None:
+        """A job's wait for the start of an attempt, which was at `until` in nanoseconds."""
+        if parent := _parent_of(claim):
+            span = self._tracer.start_span(
+                f"wait {claim.task}",
+                parent,
+                attributes=_about(claim),
+                start_time=until - int(seconds * 1e9),
+            )
+            span.end(until)
+
+    def run(self, claim: Claim) -> "RunSpan":
+        return RunSpan(self._tracer, claim)
+
+
+class RunSpan:
+    """The span of an attempt: from where its handler begins, if it does, to its outcome. Whatever
+    the program's span processors do about it, the attempt goes on."""
+
+    __slots__ = ("_claim", "_span", "_tracer")
+
+    def __init__(self, tracer: Tracer, claim: Claim):
+        self._tracer = tracer
+        self._claim = claim
+        self._span: Span | None = None
+
+    def begin(self) -> None:
+        """Also makes it the current one, for the handler that begins here. Only the first counts:
+        a child process has to know the span before it can tell that the handler begins."""
+        if self._span is None:
+            with _harmless():
+                self._span = self._start()
+                # Never taken back: the context ends with the attempt, whose own it is.
+                attach(trace.set_span_in_context(self._span))
+
+    @property
+    def traceparent(self) -> str | None:
+        return None if self._span is None else _traceparent(trace.set_span_in_context(self._span))
+
+    def end(self, outcome: str, code: str | None) -> None:
+        """One that failed before its handler began, as on a payload that does not fit, is told."""
+        with _harmless():
+            if self._span is None and code is not None:
+                self._span = self._start()
+            if self._span is not None:
+                self._span.set_attribute("batchmill.outcome", outcome)
+                if code is not None:
+                    _fail(self._span, code)
+                self._span.end()
+
+    def _start(self) -> Span:
+        return self._tracer.start_span(
+            f"run {self._claim.task}",
+            _parent_of(self._claim),
+            kind=SpanKind.CONSUMER,
+            attributes=_operation("process", "run", self._claim.task) | _about(self._claim),
+        )
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        log.exception("A span could not be made: look at the program's span processors.")
+
+
+def current_traceparent() -> str | None:
+    return _traceparent(None)
+
+
+@contextmanager
+def continued(traceparent: str) -> Iterator[None]:
+    """Whatever made spans here may be killed as soon as it has answered, so they are sent first."""
+    token = attach(_context_of(traceparent))
+    try:
+        yield
+    finally:
+        detach(token)
+        _flush()
+
+
+def _flush() -> None:
+    """Not for long: the exporter's troubles are not the job's."""
+    flush = getattr(trace.get_tracer_provider(), "force_flush", None)
+    if flush is not None:
+        sending = threading.Thread(target=flush, name="batchmill-flush", daemon=True)
+        sending.start()
+        sending.join(FLUSH_SECONDS)
+
+
+def _operation(kind: str, name: str, task: str) -> dict[str, Any]:
+    """As the semantic conventions for messaging have it."""
+    return {
+        "messaging.system": "batchmill",
+        "messaging.operation.type": kind,
+        "messaging.operation.name": name,
+        "messaging.destination.name": task,
+    }
+
+
+def _about(claim: Claim) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "batchmill.job_id": claim.id,
+        "batchmill.attempt": claim.attempt,
+    }
+    if claim.batch_id is not None:
+        about["batchmill.batch_id"] = claim.batch_id
+    return about
+
+
+def _fail(span: Span, code: str) -> None:
+    span.set_attribute("error.type", code)
+    span.set_status(Status(StatusCode.ERROR, code))
+
+
+def _parent_of(claim: Claim) -> Context:
+    """Empty for a job that was submitted without a trace: each attempt begins one of its own."""
+    carried = claim.traceparent
+    return _context_of(carried) if isinstance(carried, str) else Context()
+
+
+@lru_cache(maxsize=1_000)
+def _context_of(traceparent: str) -> Context:
+    """Remembered, as the jobs of a batch have all the same."""
+    return W3C.extract({TRACEPARENT: traceparent}, Context())
+
+
+def _traceparent(context: Context | None) -> str | None:
+    carrier: dict[str, str] = {}
+    W3C.inject(carrier, context)
+    return carrier.get(TRACEPARENT)

@@ -1,0 +1,342 @@
+"""What a scrape finds: what the process has counted, and what the database knows."""
+
+import asyncio
+import re
+from typing import Any
+
+import psycopg
+import pytest
+
+from batchmill import (
+    Advance,
+    Job,
+    Limits,
+    Mill,
+    Permanent,
+    Rate,
+    Retry,
+    Snooze,
+    Transient,
+    WorkerOptions,
+)
+from batchmill.domain.job import Claim
+from batchmill.maintenance.upkeep import Upkeep
+from batchmill.store import admin, gauges
+from batchmill.telemetry import metrics as module
+from batchmill.telemetry.waits import Waits
+from tests.library.tools import echo_on, later, until, until_event
+from tests.postgres import packaged_server
+from tests.store.engine import Engine
+from tests.telemetry.scrape import scrape
+
+QUICK = Retry(attempts=2, base=0, jitter=0)
+pytestmark = pytest.mark.usefixtures("always_fresh")
+
+
+# What a process counts itself
+
+
+async def test_attempts_are_counted_by_how_they_ended(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def work(job: Job, n: int) -> Any:
+        if n == 1:
+            raise Permanent("No.")
+        if n == 2 and job.attempt == 1:
+            raise Transient("Not yet.")
+        if n == 3 and not job.snoozes:
+            return Snooze(0)
+        if n == 4:
+            return Advance(rest, n)
+        return n
+
+    @mill.task
+    async def rest(n: int) -> int:
+        return n
+
+    assert mill.metrics.meter is mill.meter
+    async with mill.running():
+        await (await mill.submit(work, range(5))).results()
+        found = await scrape(mill)
+    ended = {"completed": 3, "failed": 1, "retried": 1, "snoozed": 1, "advanced": 1}
+    assert found.by("attempts_total", "outcome", task="work") == ended
+    assert found.by("attempts_total", "outcome", task="rest") == {"completed": 1}
+    assert found.value("job_run_seconds_count", task="work") == 7
+    assert found.value("job_run_seconds_bucket", task="rest", le="+Inf") == 1
+    assert found.value("exchange_failures_total") == 0
+    assert (found.value("exchange_seconds_count") or 0) > 0
+
+
+async def test_a_completion_in_a_transaction_counts_as_one(mill: Mill) -> None:
+    @mill.task
+    async def work(job: Job) -> None:
+        async with job.transaction():
+            job.complete(None)
+
+    assert mill.metrics
+    async with mill.running():
+        await (await mill.enqueue(work)).result()
+        await until(lambda: mill.metrics.meter.tasks["work"].outcomes)
+        found = await scrape(mill)
+    assert found.by("attempts_total", "outcome") == {"completed": 1}
+
+
+async def test_what_was_stopped_counts_as_cancelled_or_released(mill: Mill) -> None:
+    @mill.task
+    async def work(n: int) -> None:
+        await asyncio.Event().wait()
+
+    assert mill.metrics
+    async with mill.running(WorkerOptions(grace=0, upkeep=False)):
+        batch = await mill.submit(work, [1])
+        other = await mill.submit(work, [2])
+        await until_event(batch, "job_started")
+        await until_event(other, "job_started")
+        await batch.cancel()
+        await batch.wait()
+    found = await scrape(mill)
+    assert found.by("attempts_total", "outcome") == {"cancelled": 1, "released": 1}
+
+
+async def test_attempts_of_a_worker_that_lost_its_lease_count_as_lost(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    begun = asyncio.Event()
+
+    @mill.task
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    assert mill.metrics
+    async with mill.running(WorkerOptions(lease=0.3, grace=0, upkeep=False)):
+        await mill.enqueue(work)
+        await begun.wait()
+        sql.execute("update batchmill.workers set state = 'lost' where state = 'live'")
+        await until(lambda: mill.metrics.meter.tasks["work"].outcomes)
+    assert mill.metrics.meter.tasks["work"].outcomes["lost"] == 1
+
+
+async def test_the_leader_counts_the_attempts_that_it_rescues(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    echo = echo_on(mill)
+    await mill.submit(echo, range(3))
+    engine = Engine(sql)
+    engine.claim(engine.worker("echo"), "echo", want=2)
+    async with Mill(later(dsn, "31s")) as leader:
+        assert leader.metrics
+        upkeep = Upkeep(leader, 0)
+        await upkeep.look()
+        await upkeep._line.close()
+        found = await scrape(leader)
+    assert found.by("lease_expiries_total", "task") == {"echo": 2}
+
+
+async def test_how_long_jobs_have_waited_is_told_by_the_clock_of_the_database(
+    mill: Mill, dsn: str
+) -> None:
+    """Also of jobs that have ended by the time that they are asked about."""
+    batch = await mill.submit(echo_on(mill), range(3), delay=1_000)
+    async with Mill(later(dsn, "3000s")) as late:
+        echo_on(late)
+        waits = late.metrics.meter.tasks["echo"].waits
+        async with late.running(WorkerOptions(upkeep=False)):
+            await late.batch(batch.id).wait()
+            await until(lambda: waits.read()[0][-1] == ("+Inf", 3))
+        found = await scrape(late)
+    buckets = found.by("job_wait_seconds_bucket", "le", task="echo")
+    assert (buckets["1800.0"], buckets["3600.0"]) == (0, 3)
+
+
+async def test_where_many_start_a_sample_is_asked_about(
+    mill: Mill, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batchmill.telemetry.waits.SAMPLE", 5)
+    await mill.submit(echo_on(mill), range(20))
+    engine = Engine(sql)
+    claims = engine.claim(engine.worker("echo"), "echo", want=20)
+    waited: list[Claim] = []
+    waits = Waits(mill.database, lambda claim, seconds, started: waited.append(claim))
+    waits.add(claims)
+    waits.add(claims)
+    await until(lambda: waited)
+    await waits.close()
+    assert len(waited) == 5
+    assert set(map(id, waited)) <= set(map(id, claims))
+
+
+async def test_nothing_is_counted_until_someone_asks(mill: Mill) -> None:
+    echo = echo_on(mill)
+    async with mill.running():
+        await (await mill.enqueue(echo, 1)).result()
+        assert mill.meter is None
+        before = await scrape(mill)
+        await (await mill.enqueue(echo, 2)).result()
+        after = await scrape(mill)
+    assert before.by("attempts_total", "outcome") == {}
+    assert after.by("attempts_total", "outcome") == {"completed": 1}
+
+
+# What the database knows
+
+
+async def test_jobs_are_told_by_task_and_state(mill: Mill, sql: psycopg.Connection) -> None:
+    echo = echo_on(mill)
+    await mill.submit(echo, range(5))
+    await mill.submit(echo, range(2), delay=60)
+    await mill.enqueue(echo, 1)
+    engine = Engine(sql)
+    engine.claim(engine.worker("echo"), "echo", want=2)
+    found = await scrape(mill)
+    assert found.value("up") == 1
+    assert found.by("jobs", "state", task="echo") == {"ready": 4, "scheduled": 2, "running": 2}
+    assert found.value("workers") == 1
+    assert found.by("task_workers", "task") == {"echo": 1}
+    assert found.value("open_batches") == 2
+
+
+async def test_the_age_of_the_oldest_ready_job_is_told(mill: Mill, dsn: str) -> None:
+    echo = echo_on(mill)
+
+    @mill.task
+    async def idle() -> None: ...
+
+    await mill.submit(echo, [1])
+    async with Mill(later(dsn, "100s")) as late:
+        found = (await scrape(late)).by("oldest_ready_seconds", "task")
+    assert 100 <= found["echo"] < 200
+    assert found["idle"] == 0
+
+
+async def test_counts_stop_at_a_cap_and_say_so(mill: Mill, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gauges, "CAP", 3)
+    await mill.submit(echo_on(mill), range(10))
+    found = await scrape(mill)
+    assert found.by("jobs", "state", task="echo")["ready"] == 3
+    for name in ("jobs", "open_batches"):
+        assert f"up to {admin.CAP}" in found.families[f"batchmill_{name}"].documentation
+
+
+async def test_finished_batches_are_not_open(mill: Mill) -> None:
+    echo = echo_on(mill)
+    async with mill.running():
+        await (await mill.submit(echo, range(3))).wait()
+        assert (await scrape(mill)).value("open_batches") == 0
+
+
+async def test_limits_of_tasks_and_the_system_are_told_and_no_others(mill: Mill) -> None:
+    """Tenants, batches and keys may be any number, and names of people."""
+
+    @mill.task(limits=Limits(total=4, per_batch=2, per_tenant=3, per_key=1), key=str)
+    async def work(n: int) -> None:
+        await asyncio.Event().wait()
+
+    await mill.limits.set("system", slots=9)
+    await mill.limits.set("tenant:ada@example.com", slots=2)
+    await mill.limits.set("key:1", rate=Rate(5))
+    async with mill.running(WorkerOptions(grace=0, upkeep=False)):
+        batch = await mill.submit(work, range(3), tenant="ada@example.com", limit=7)
+        await until_event(batch, "job_started", 2)
+        await mill.limits.pause("task:work")
+        found = await scrape(mill)
+    assert found.by("limit_slots", "name") == {"system": 9, "task:work": 4}
+    assert found.by("limit_running", "name") == {"system": 2, "task:work": 2}
+    assert found.by("limit_paused", "name") == {"system": 0, "task:work": 1}
+    text = (await mill.metrics.render()).decode()
+    assert "ada" not in text and str(batch.id) not in text
+
+
+async def test_only_labels_of_few_values_are_used(mill: Mill) -> None:
+    echo = echo_on(mill)
+    assert mill.metrics
+    async with mill.running():
+        await (await mill.submit(echo, range(3), tenant="t", labels={"a": "b"})).wait()
+        found = await scrape(mill)
+    labels = {name for _, labels in found.samples for name, _ in labels}
+    assert labels == {"task", "state", "outcome", "le"}
+
+
+async def test_names_follow_the_conventions(mill: Mill) -> None:
+    found = await scrape(mill)
+    assert found.families
+    for family in found.families.values():
+        assert re.fullmatch(r"batchmill_[a-z_]+", family.name)
+        assert family.documentation.endswith(".")
+        is_counter = family.type == "counter"
+        assert not is_counter or all(s.name.endswith("_total") for s in family.samples)
+
+
+# Scrapes
+
+
+class Questions:
+    """How often the database was asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.count = 0
+        self._read = gauges.read
+        monkeypatch.setattr(gauges, "read", self)
+
+    async def __call__(self, *args: Any) -> Any:
+        self.count += 1
+        return await self._read(*args)
+
+
+async def test_scrapes_at_the_same_time_share_one_question(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 3_600.0)
+    questions = Questions(monkeypatch)
+    texts = await asyncio.gather(*(mill.metrics.render() for _ in range(10)))
+    assert len(set(texts)) == 1
+    await mill.metrics.render()
+    assert questions.count == 1
+    monkeypatch.setattr(module, "FRESH_SECONDS", -1.0)
+    await mill.metrics.render()
+    assert questions.count == 2
+
+
+async def test_a_database_that_is_away_leaves_what_the_process_counts() -> None:
+    with packaged_server() as server:
+        async with Mill(server.dsn, migrate=True) as mill:
+            echo = echo_on(mill)
+            assert (await scrape(mill)).value("up") == 1
+            async with mill.running(WorkerOptions(upkeep=False)):
+                await (await mill.enqueue(echo, 1)).result()
+            await asyncio.to_thread(server.stop)
+            found = await scrape(mill)
+            assert found.value("up") == 0
+            assert found.by("attempts_total", "outcome") == {"completed": 1}
+            assert "batchmill_jobs" not in found.families
+            await asyncio.to_thread(server.start)
+            await came_back(mill)
+
+
+async def came_back(mill: Mill) -> None:
+    while (await scrape(mill)).value("up") != 1:
+        await asyncio.sleep(0.01)
+
+
+async def test_a_database_that_does_not_answer_in_time_is_not_waited_for(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, real = asyncio.Event(), gauges.read
+
+    async def slow(*args: Any) -> Any:
+        await gate.wait()
+        return await real(*args)
+
+    monkeypatch.setattr(gauges, "read", slow)
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    assert (await scrape(mill)).value("up") == 0
+    monkeypatch.setattr(module, "PATIENCE", 60.0)
+    gate.set()
+    assert (await scrape(mill)).value("up") == 1
+
+
+async def test_a_mill_opens_by_itself_for_a_scrape(dsn: str) -> None:
+    mill = Mill(dsn)
+    try:
+        assert (await scrape(mill)).value("up") == 1
+    finally:
+        await mill.close()
