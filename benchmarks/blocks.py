@@ -30,10 +30,10 @@ class Blocks:
         self._worker = worker
         self._delivery = PostgresDelivery(mill.database)
 
-    async def round(self) -> Round:
+    async def round(self, jobs: int = BLOCK) -> Round:
         """Claims a block, or nearly one, and completes it."""
         began = time.perf_counter()
-        answer = await self._delivery.exchange([], Demand(self._worker, {TASK: BLOCK}, BLOCK))
+        answer = await self._delivery.exchange([], Demand(self._worker, {TASK: jobs}, jobs))
         claimed = time.perf_counter() - began
         if not answer.claims:
             raise ValueError("There was nothing to claim.")

@@ -67,6 +67,9 @@ class Daemon(ABC):
     @abstractmethod
     def command(self) -> Sequence[str | Path]: ...
 
+    def answers(self) -> bool:
+        return answers(self.dsn)
+
     def start(self) -> None:
         with self.log.open("a") as log:
             shell = subprocess.Popen(
@@ -108,7 +111,7 @@ class Daemon(ABC):
 
     def _wait_until_it_answers(self, shell: subprocess.Popen[Any]) -> None:
         deadline = time.monotonic() + PATIENCE
-        while not answers(self.dsn):
+        while not self.answers():
             if shell.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"The server did not start:\n{self.log.read_text()}")
             time.sleep(0.02)

@@ -3,39 +3,64 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from batchmill.domain.artifact import Artifact, ArtifactRecord
 from batchmill.domain.batch import BatchRecord, BatchState, BatchSummary
 from batchmill.domain.cron import Missed
 from batchmill.domain.event import Event
 from batchmill.domain.failure import Rule
 from batchmill.domain.job import JobError, JobLine, JobRecord, JobState, Progress
 from batchmill.domain.limits import LimitRecord, Limits, Rate
+from batchmill.domain.notification import NotificationRecord, WebhookRecord
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.retry import Retry
 from batchmill.errors import (
+    AddressRefused,
+    ArtifactTooLarge,
+    BadResponse,
+    BadStatus,
+    BadUrl,
     BatchmillError,
     ConfigurationError,
     Conflict,
     DatabaseUnavailable,
     EmbeddedError,
+    FetchError,
+    Forbidden,
     IdempotencyConflict,
     InvalidCron,
     InvalidInput,
     InvalidLimit,
+    InvalidLink,
     InvalidPayload,
     JobCancelled,
     JobFailed,
     LeaseLost,
+    LinkExpired,
+    NotAuthenticated,
     NotFound,
     PayloadTooLarge,
     Permanent,
+    QuotaExceeded,
+    RangeNotSatisfiable,
+    Refused,
+    ResponseTooLarge,
+    ResponseTooSlow,
     SchemaError,
+    StorageError,
+    StorageExceeded,
+    TooManyRedirects,
     Transient,
     UnknownTask,
+    Unreachable,
 )
 
 if TYPE_CHECKING:
     from batchmill.controls import ScheduleRecord
     from batchmill.domain.task import Task
+    from batchmill.fetch.address import Addresses
+    from batchmill.fetch.fetcher import Fetcher
+    from batchmill.fetch.limits import FetchLimits
+    from batchmill.fetch.response import FetchResponse
     from batchmill.handles import Batch, JobHandle, Results
     from batchmill.job import Job, SyncJob
     from batchmill.mill import Mill
@@ -45,7 +70,11 @@ if TYPE_CHECKING:
 # These bring the driver and the validation along, which take most of the time of an import and
 # which nobody needs who only raises an error or names a type: they come when first asked for.
 _LATER = {
+    "Addresses": "fetch.address",
     "Batch": "handles",
+    "FetchLimits": "fetch.limits",
+    "FetchResponse": "fetch.response",
+    "Fetcher": "fetch.fetcher",
     "Item": "submission",
     "Job": "job",
     "JobHandle": "handles",
@@ -59,7 +88,15 @@ _LATER = {
 }
 
 __all__ = [
+    "AddressRefused",
+    "Addresses",
     "Advance",
+    "Artifact",
+    "ArtifactRecord",
+    "ArtifactTooLarge",
+    "BadResponse",
+    "BadStatus",
+    "BadUrl",
     "Batch",
     "BatchRecord",
     "BatchState",
@@ -70,10 +107,16 @@ __all__ = [
     "DatabaseUnavailable",
     "EmbeddedError",
     "Event",
+    "FetchError",
+    "FetchLimits",
+    "FetchResponse",
+    "Fetcher",
+    "Forbidden",
     "IdempotencyConflict",
     "InvalidCron",
     "InvalidInput",
     "InvalidLimit",
+    "InvalidLink",
     "InvalidPayload",
     "Item",
     "Job",
@@ -87,23 +130,36 @@ __all__ = [
     "LeaseLost",
     "LimitRecord",
     "Limits",
+    "LinkExpired",
     "Mill",
     "Missed",
+    "NotAuthenticated",
     "NotFound",
+    "NotificationRecord",
     "PayloadTooLarge",
     "Permanent",
     "Progress",
+    "QuotaExceeded",
+    "RangeNotSatisfiable",
     "Rate",
+    "Refused",
+    "ResponseTooLarge",
+    "ResponseTooSlow",
     "Results",
     "Retry",
     "Rule",
     "ScheduleRecord",
     "SchemaError",
     "Snooze",
+    "StorageError",
+    "StorageExceeded",
     "SyncJob",
     "Task",
+    "TooManyRedirects",
     "Transient",
     "UnknownTask",
+    "Unreachable",
+    "WebhookRecord",
     "Worker",
     "WorkerOptions",
 ]

@@ -1,13 +1,16 @@
-"""What operators do while everything runs: limits and schedules."""
+"""What operators do while everything runs: limits, keys and schedules."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from batchmill.domain.cron import Cron, Missed
+from batchmill.domain.key import Key, KeyRecord, Scope, check_scopes
 from batchmill.domain.limits import LimitRecord, Rate, Slots, check_name, written_slots
+from batchmill.domain.quota import Quota
 from batchmill.errors import NotFound
-from batchmill.submission import written_options
+from batchmill.submission import Seconds, written_options
 
 if TYPE_CHECKING:
     from batchmill.domain.task import Task
@@ -94,6 +97,68 @@ class ScheduleRecord:
     last_at: datetime | None
 
 
+class KeyControls:
+    """Who may call the service, and how much of it each tenant may use."""
+
+    def __init__(self, mill: "Mill"):
+        self._mill = mill
+
+    async def create(
+        self,
+        name: str,
+        *,
+        tenant: str = "default",
+        scopes: Iterable[str] = (Scope.READ, Scope.SUBMIT),
+        expires_in: Seconds | None = None,
+    ) -> tuple[str, KeyRecord]:
+        """Makes a key. Its text is not kept: this is the only time that it can be seen."""
+        written = written_options({"key": name, "tenant": tenant, "expires_in": expires_in})
+        key = Key.new()
+        await self._mill.open()
+        (found,) = await self._mill.database.rows(
+            "create_key",
+            id=key.id,
+            tenant=tenant,
+            name=name,
+            digest=key.digest,
+            scopes=[scope.value for scope in check_scopes(scopes)],
+            expires_in=written.get("expires_in"),
+        )
+        return key.text, key_record(found)
+
+    async def all(self) -> list[KeyRecord]:
+        await self._mill.open()
+        return [key_record(row) for row in await self._mill.database.rows("keys")]
+
+    async def revoke(self, id: str) -> KeyRecord:
+        """From now on, nothing is let in by it."""
+        await self._mill.open()
+        found = await self._mill.database.rows("revoke_key", id=id)
+        if not found:
+            raise NotFound(f'There is no key "{id}".')
+        return key_record(found[0])
+
+    async def quotas(self) -> list[Quota]:
+        await self._mill.open()
+        return [Quota(**row) for row in await self._mill.database.rows("quotas")]
+
+    async def set_quota(self, quota: Quota) -> Quota:
+        written_options({"tenant": quota.tenant})
+        await self._mill.open()
+        (found,) = await self._mill.database.rows("set_quota", **asdict(quota))
+        return Quota(**found)
+
+    async def delete_quota(self, tenant: str) -> None:
+        await self._mill.open()
+        if not await self._mill.database.rows("delete_quota", tenant=tenant):
+            raise NotFound(f'The tenant "{tenant}" has no quota of its own.')
+
+
+def key_record(row: dict[str, Any]) -> KeyRecord:
+    row["scopes"] = [Scope(scope) for scope in row["scopes"]]
+    return KeyRecord(**row)
+
+
 class ScheduleControls:
     def __init__(self, mill: "Mill"):
         self._mill = mill
@@ -119,6 +184,7 @@ class ScheduleControls:
     ) -> None:
         """Runs a task whenever the cron expression says, or changes the schedule of that name."""
         when = Cron(cron, timezone)
+        tenant = self._mill.tenant or tenant
         found = self._mill.find_task(task)
         written_options({"schedule": name, "tenant": tenant, "priority": priority})
         await self._mill.register_tasks()
@@ -137,16 +203,17 @@ class ScheduleControls:
             next_at=when.next_after(now),
         )
 
-    async def delete(self, name: str) -> None:
-        await self._require(name, "delete_schedule")
+    async def delete(self, name: str, *, tenant: str = "default") -> None:
+        await self._require("delete_schedule", name=name, tenant=tenant)
 
-    async def pause(self, name: str) -> None:
-        await self._require(name, "pause_schedule", paused=True)
+    async def pause(self, name: str, *, tenant: str = "default") -> None:
+        await self._require("pause_schedule", name=name, tenant=tenant, paused=True)
 
-    async def resume(self, name: str) -> None:
-        await self._require(name, "pause_schedule", paused=False)
+    async def resume(self, name: str, *, tenant: str = "default") -> None:
+        await self._require("pause_schedule", name=name, tenant=tenant, paused=False)
 
-    async def _require(self, name: str, query: str, **params: Any) -> None:
+    async def _require(self, query: str, *, name: str, tenant: str, **params: Any) -> None:
         await self._mill.open()
-        if not await self._mill.database.rows(query, name=name, **params):
-            raise NotFound(f'There is no schedule "{name}".')
+        tenant = self._mill.tenant or tenant
+        if not await self._mill.database.rows(query, name=name, tenant=tenant, **params):
+            raise NotFound(f'There is no schedule "{name}" of the tenant "{tenant}".')

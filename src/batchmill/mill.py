@@ -1,7 +1,7 @@
 """The mill: its tasks, submitting to them, and getting at what was submitted."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -10,27 +10,37 @@ from uuid import UUID
 
 from pydantic_core import to_json
 
-from batchmill.config import Settings
-from batchmill.controls import LimitControls, ScheduleControls
-from batchmill.domain.batch import BatchRecord
+from batchmill.artifacts.controls import ArtifactControls
+from batchmill.artifacts.links import Signer
+from batchmill.artifacts.storage import Storage, open_storage
+from batchmill.config import NotifySettings, Settings
+from batchmill.controls import KeyControls, LimitControls, ScheduleControls
+from batchmill.domain.batch import BatchRecord, parse_batch_id
+from batchmill.domain.event import Event
 from batchmill.domain.failure import Rule
-from batchmill.domain.job import Claim, JobLine, JobRecord
+from batchmill.domain.job import JobLine, JobRecord
 from batchmill.domain.limits import Limits
+from batchmill.domain.notification import is_url
 from batchmill.domain.retry import Retry
 from batchmill.domain.task import Task
 from batchmill.errors import ConfigurationError
-from batchmill.events.stream import Stream
-from batchmill.handles import Batch, JobHandle, parse_batch_id
+from batchmill.events.hub import Hub
+from batchmill.handles import Batch, JobHandle
+from batchmill.notify.handlers import handlers, permit
 from batchmill.registry import Registry
 from batchmill.store import admin, foreign, migrate
 from batchmill.store.admin import Filter
-from batchmill.store.database import Database
+from batchmill.store.database import Database, TenantDatabase
 from batchmill.store.listen import Listener
 from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send, send_on
 from batchmill.sync import SyncMill
+from batchmill.telemetry.tracing import submitting, with_trace
+from batchmill.webhooks import WebhookControls
 
 if TYPE_CHECKING:
     from batchmill.embedded import EmbeddedServer
+    from batchmill.telemetry.meter import Meter
+    from batchmill.telemetry.metrics import Metrics
     from batchmill.worker.worker import Worker, WorkerOptions
 
 P = ParamSpec("P")
@@ -42,6 +52,7 @@ class Mill:
 
     Without a `dsn` it takes DATABASE_URL, and without that it runs a PostgreSQL of its own in
     `home`. That one's schema is kept up to date; another's only with `migrate=True`.
+    `artifacts` is a path, the URL of an object store, or a `Storage`; files go there.
     """
 
     def __init__(
@@ -51,7 +62,7 @@ class Mill:
         home: str | Path | None = None,
         migrate: bool = False,
         rules: Sequence[Rule] = (),
-        artifacts: Callable[[Claim], Any] | None = None,
+        artifacts: str | Path | Storage | None = None,
     ):
         self.settings = Settings.read(dsn, home)
         self._migrate = migrate
@@ -61,6 +72,9 @@ class Mill:
         self._database: Database | None = None
         self._opening = asyncio.Lock()
         self._registered: set[str] = set()
+        self._whole: Mill | None = None
+        self.tenant: str | None = None
+        self.meter: Meter | None = None
 
     @overload
     def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
@@ -96,6 +110,23 @@ class Mill:
     def tasks(self) -> dict[str, Task[..., Any]]:
         return self._registry.tasks
 
+    @cached_property
+    def notifying(self) -> NotifySettings:
+        return NotifySettings.read()
+
+    @cached_property
+    def builtin_tasks(self) -> dict[str, Task[..., Any]]:
+        """Those that come with batchmill, as far as what they need is installed and set."""
+        builtin = Registry(builtin=True)
+        for handler in handlers(self, self.notifying):
+            builtin.add(handler.function, **handler.options)
+        return builtin.tasks
+
+    @property
+    def served_tasks(self) -> dict[str, Task[..., Any]]:
+        """What a worker runs: those of the user, and those that come with batchmill."""
+        return self.tasks | self.builtin_tasks
+
     def find_task(self, task: Task[..., Any] | str) -> Task[..., Any]:
         return self._registry.find(task)
 
@@ -114,6 +145,7 @@ class Mill:
         """
         submission = Submission(self.find_task(task), options)
         await self.register_tasks()
+        await self.permit(submission.targets)
         if connection is not None:
             await send_on(connection, submission, items)
         else:
@@ -132,9 +164,14 @@ class Mill:
         """Submits one job that belongs to no batch, and so has no events."""
         call = enqueue_call(self.find_task(task), payload, options)
         await self.register_tasks()
-        if connection is not None:
-            return self.enqueued(await foreign.value_on(connection, "enqueue", call))
-        return self.enqueued(await self.database.value("enqueue", **call))
+        with submitting(call["task"]) as told:
+            call = with_trace(call)
+            if connection is not None:
+                answer = await foreign.value_on(connection, "enqueue", call)
+            else:
+                answer = await self.database.value("enqueue", **call)
+            told["batchmill.job_id"] = answer["job_id"]
+        return self.enqueued(answer)
 
     def batch(self, id: UUID | str) -> Batch:
         return Batch(self, parse_batch_id(id))
@@ -162,8 +199,42 @@ class Mill:
         return LimitControls(self)
 
     @cached_property
+    def keys(self) -> KeyControls:
+        return KeyControls(self)
+
+    @cached_property
     def schedules(self) -> ScheduleControls:
         return ScheduleControls(self)
+
+    @cached_property
+    def artifacts(self) -> ArtifactControls:
+        return ArtifactControls(self)
+
+    @cached_property
+    def signer(self) -> Signer:
+        """Makes and checks links, for any tenant."""
+        return Signer(self._whole or self)
+
+    @cached_property
+    def storage(self) -> Storage:
+        """Where the bytes of artifacts lie."""
+        if self._whole is not None:
+            return self._whole.storage
+        where = self._artifacts or self.settings.artifacts or self._home() / "artifacts"
+        return open_storage(where) if isinstance(where, str | Path) else where
+
+    @cached_property
+    def webhooks(self) -> WebhookControls:
+        return WebhookControls(self)
+
+    @cached_property
+    def metrics(self) -> "Metrics":
+        """What Prometheus asks for. Attempts are counted from when this is first used."""
+        from batchmill.telemetry.metrics import Metrics
+
+        metrics = Metrics(self)
+        self.meter = metrics.meter
+        return metrics
 
     @cached_property
     def sync(self) -> SyncMill:
@@ -180,6 +251,16 @@ class Mill:
         )
         other._registry = self._registry
         return other
+
+    def as_tenant(self, tenant: str) -> "Mill":
+        """This open mill as one tenant sees it: nobody else's work is there. What is submitted
+        through it is that tenant's."""
+        view = self.on()
+        view._whole, view.tenant = self, tenant
+        view._database = TenantDatabase(self.database, tenant)
+        view.listener = self.listener
+        view.hub = self.hub
+        return view
 
     def worker(self, options: "WorkerOptions | None" = None) -> "Worker":
         # Those who only submit do without the parts of a worker.
@@ -202,10 +283,13 @@ class Mill:
             if self._database is None:
                 self._database = await self._connect()
                 self.listener = Listener(self._database)
-                self.stream = Stream(self._database, self.listener)
+                self.hub = Hub(self._database, self.listener, encode=_as_it_is)
 
     async def close(self) -> None:
+        if self._whole is not None:
+            return
         if self._database is not None:
+            await self.hub.close()
             await self.listener.close()
             await self._database.close()
             self._database = None
@@ -227,22 +311,27 @@ class Mill:
             raise ConfigurationError("The mill is not open: use `async with mill:`.")
         return self._database
 
-    async def register_tasks(self) -> None:
-        """Tells the database of tasks it may not know yet, and opens the mill if need be."""
-        await self.open()
-        for name in self.tasks.keys() - self._registered:
-            await self.database.value("register_task", **registration(self.tasks[name]))
-            self._registered.add(name)
+    async def register_tasks(self, tasks: Mapping[str, Task[..., Any]] | None = None) -> None:
+        """Tells the database of tasks it may not know yet, the user's unless others are given, and
+        opens the mill if need be."""
+        whole = self._whole or self
+        await whole.open()
+        tasks = whole.tasks if tasks is None else tasks
+        for name in tasks.keys() - whole._registered:
+            await whole.database.value("register_task", **registration(tasks[name]))
+            whole._registered.add(name)
+
+    async def permit(self, targets: Sequence[str]) -> None:
+        """Refuses URLs that may not be called, and lets the database know what can be told here."""
+        if targets:
+            await self.register_tasks(self.builtin_tasks)
+            for url in filter(is_url, targets):
+                await permit(url, self.notifying)
 
     def load_result(self, job: JobRecord) -> Any:
         """A result as the task's annotation has it, or as plain data if the task is not here."""
         task = self.tasks.get(job.task)
         return task.result.load_parsed(job.result) if task else job.result
-
-    def artifacts_of(self, claim: Claim) -> Any:
-        if self._artifacts is None:
-            raise ConfigurationError("This mill has no artifact store: give it artifacts=….")
-        return self._artifacts(claim)
 
     def enqueued(self, answer: dict[str, Any]) -> JobHandle:
         return JobHandle(
@@ -271,11 +360,20 @@ class Mill:
         if self.settings.dsn is not None:
             return self.settings.dsn
         # Nor does anyone with a database need to know how to run one.
-        from batchmill.embedded import EmbeddedServer, default_home
+        from batchmill.embedded import EmbeddedServer
 
-        self._server = EmbeddedServer(self.settings.home or default_home())
+        self._server = EmbeddedServer(self._home())
         await asyncio.to_thread(self._server.start)
         return self._server.dsn
+
+    def _home(self) -> Path:
+        from batchmill.embedded import default_home
+
+        return self.settings.home or default_home()
+
+
+def _as_it_is(event: Event) -> Event:
+    return event
 
 
 def registration(task: Task[..., Any]) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from batchmill.domain.failure import Rule
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
 from batchmill.domain.signature import Signature
-from batchmill.domain.task import Place, Task
+from batchmill.domain.task import BUILTIN, Place, Task
 from batchmill.errors import InvalidInput
 from batchmill.job import Job, SyncJob
 
 
 class Registry:
-    def __init__(self, rules: Sequence[Rule] = ()):
+    def __init__(self, rules: Sequence[Rule] = (), *, builtin: bool = False):
         self.tasks: dict[str, Task[..., Any]] = {}
         self._rules = tuple(rules)
+        self._is_builtin = builtin
 
     def add(
         self,
@@ -40,6 +41,8 @@ class Registry:
             rules=(*rules, *self._rules),
             **options,
         )
+        if task.name.startswith(BUILTIN) and not self._is_builtin:
+            raise InvalidInput(f'Names that begin with "{BUILTIN}" are taken: use another one.')
         if task.name in self.tasks:
             raise InvalidInput(f'There is a task "{task.name}" already: give this one a name=….')
         self.tasks[task.name] = task

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from uuid import UUID
 
+from batchmill.artifacts.controls import ArtifactControls
 from batchmill.domain.batch import BatchRecord
 from batchmill.domain.job import JobLine
 from batchmill.domain.task import Task
@@ -13,6 +14,7 @@ from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
 from batchmill.store.admin import Filter
 from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send_on
+from batchmill.telemetry.tracing import submitting, with_trace
 
 if TYPE_CHECKING:
     from batchmill.mill import Mill
@@ -45,6 +47,7 @@ class SyncMill:
             return self.run(self._mill.submit(task, items, **options))
         self.run(self._mill.register_tasks())
         submission = Submission(self._mill.find_task(task), options)
+        self.run(self._mill.permit(submission.targets))
         foreign.at_once(connection, send_on(connection, submission, items))
         return self._mill.submitted(submission)
 
@@ -61,7 +64,10 @@ class SyncMill:
             return self.run(self._mill.enqueue(task, payload, **options))
         self.run(self._mill.register_tasks())
         call = enqueue_call(self._mill.find_task(task), payload, options)
-        answer = foreign.at_once(connection, foreign.value_on(connection, "enqueue", call))
+        with submitting(call["task"]) as told:
+            asking = foreign.value_on(connection, "enqueue", with_trace(call))
+            answer = foreign.at_once(connection, asking)
+            told["batchmill.job_id"] = answer["job_id"]
         return self._mill.enqueued(answer)
 
     def batch(self, id: Any) -> Batch:
@@ -75,6 +81,11 @@ class SyncMill:
 
     def jobs(self, batch: UUID | str | None = None, **which: Unpack[Filter]) -> list[JobLine]:
         return self.run(self._mill.jobs(batch, **which))
+
+    @property
+    def artifacts(self) -> ArtifactControls:
+        """Give what it returns to `run` or `iterate`."""
+        return self._mill.artifacts
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for something async that this mill, or a handle it gave, offers."""

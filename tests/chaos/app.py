@@ -3,9 +3,10 @@
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from batchmill import Job, Limits, Mill, Retry
+from batchmill import Artifact, Job, Limits, Mill, Retry
 
 mill = Mill()
 MANY = Retry(attempts=20, base=0, jitter=0)
@@ -44,3 +45,20 @@ async def hold(job: Job, release: str) -> str:
         raise
     note("end", job.id, job.attempt)
     return f"attempt {job.attempt}"
+
+
+@mill.task(retry=MANY)
+async def store(job: Job, release: str) -> Artifact:
+    """Makes a file, of which the last bytes come when another one exists."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield bytes(2_000_000)
+        note("writing", job.id, job.attempt)
+        while not Path(release).exists():
+            await asyncio.sleep(0.01)
+        yield f"attempt {job.attempt}".encode()
+
+    try:
+        return await job.artifacts.save("out.bin", chunks())
+    finally:
+        note("over", job.id, job.attempt)

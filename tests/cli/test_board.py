@@ -56,6 +56,15 @@ def test_a_later_stage_expects_only_those_that_did_not_end_before_it(log: Log) -
     assert log.board.expected(read) == 2
 
 
+def test_where_the_log_cannot_tell_the_state_does(log: Log) -> None:
+    log.tell("job_started", 1, task="fetch", attempt=1)
+    counts = {"completed": 1, "failed": 1, "cancelled": 0}
+    log.tell("state_sync", batch={"state": "processing", "task": "fetch"} | counts, jobs=[])
+    log.tell("job_completed", 3, task="read", attempt=1)
+    assert (log.board.completed, log.board.failed, log.board.ended) == (2, 1, 3)
+    assert log.board.stages["fetch"].running == 0
+
+
 def test_a_retry_by_policy_is_counted_and_one_by_hand_takes_the_failure_back(log: Log) -> None:
     log.tell("job_retrying", 1, task="fetch", attempt=1, delay=1, **ERROR)
     log.tell("job_failed", 1, task="fetch", attempt=2, **ERROR)

@@ -33,6 +33,16 @@ class Block:
         return "program.py" if re.search(r"^asyncio\.run\(", self.text, re.MULTILINE) else None
 
     @property
+    def lines(self) -> Iterator[str]:
+        """For the shell: a line goes on after a backslash, and while a quote is open."""
+        line = ""
+        for part in self.text.replace("\\\n", " ").splitlines():
+            line = f"{line}\n{part}" if line else part
+            if is_whole(line):
+                yield line
+                line = ""
+
+    @property
     def padded(self) -> str:
         """With as many lines before it as on the page, so that a traceback leads there."""
         return "\n" * self.line + self.text
@@ -61,7 +71,7 @@ class Page:
     def commands(self) -> Iterator[list[str]]:
         """The arguments of every `batchmill …` line in a block for the shell."""
         for block in self.blocks("sh"):
-            for line in block.text.replace("\\\n", " ").splitlines():
+            for line in block.lines:
                 yield from _calls(shlex.split(line, comments=True))
 
     @property
@@ -91,6 +101,14 @@ class Page:
         return FENCE.sub("", self.text)
 
 
+def is_whole(line: str) -> bool:
+    try:
+        shlex.split(line, comments=True)
+    except ValueError:
+        return False
+    return True
+
+
 def _calls(words: list[str]) -> Iterator[list[str]]:
     """A line may set variables first, and may end in a pipe or a redirection."""
     while words and re.fullmatch(r"\w+=.*", words[0]):
@@ -100,6 +118,12 @@ def _calls(words: list[str]) -> Iterator[list[str]]:
         yield words[1 : next(ends, len(words))]
     elif "|" in words:
         yield from _calls(words[words.index("|") + 1 :])
+
+
+def code_in(page: Page) -> set[str]:
+    """Everything that stands in backquotes, and its words."""
+    spans = INLINE.findall(page.text)
+    return {*spans, *(word for span in spans for word in re.findall(r"[\w.-]+", span))}
 
 
 @cache

@@ -17,18 +17,12 @@ from batchmill.domain import failure
 from batchmill.domain.event import LAST_EVENTS
 from batchmill.domain.job import STATE_AFTER
 from batchmill.store.errors import OWN
-from tests.docs.pages import INLINE, ROOT, Page, pages
+from tests.docs.pages import INLINE, ROOT, Page, code_in, pages
 
 REFERENCE = ROOT / "docs/reference"
 SIGNATURE = re.compile(r"(\w+(?:\.\w+)?)\((.*)\)")
 TEST = re.compile(r"(tests/[\w/]+\.py)(?:::(\w+))?")
 PYTHON = Page(REFERENCE / "python.md")
-
-
-def code_in(page: Page) -> set[str]:
-    """Everything that stands in backquotes, and its words."""
-    spans = INLINE.findall(page.text)
-    return {*spans, *(word for span in spans for word in re.findall(r"[\w.-]+", span))}
 
 
 @pytest.mark.parametrize("name", batchmill.__all__)
@@ -39,8 +33,8 @@ def test_every_public_name_is_told(name: str) -> None:
 @pytest.mark.parametrize("kind", [Mill, Batch, JobHandle, Job])
 def test_every_public_method_is_told(kind: type) -> None:
     told = code_in(PYTHON)
-    internal = {"find_task", "database", "register_tasks", "load_result", "artifacts_of"}
-    internal |= {"enqueued", "submitted"}
+    internal = {"find_task", "database", "register_tasks", "load_result"}
+    internal |= {"enqueued", "submitted", "permit", "notifying", "builtin_tasks", "served_tasks"}
     for name, _ in inspect.getmembers(kind, lambda it: callable(it) or isinstance(it, property)):
         if not name.startswith("_") and name not in internal:
             assert name in told or f"{kind.__name__}.{name}" in told, f"{kind.__name__}.{name}"
@@ -66,7 +60,8 @@ def test_signatures_are_those_of_the_code(name: str, parameters: str) -> None:
     assert isinstance(told, ast.FunctionDef)
     if method == "task":
         return
-    arguments = [*told.args.args, *told.args.kwonlyargs]
+    several = [told.args.vararg] if told.args.vararg else []
+    arguments = [*told.args.args, *several, *told.args.kwonlyargs]
     named = [each for each in real if each.kind is not inspect.Parameter.VAR_KEYWORD]
     assert [each.arg for each in arguments] == [each.name for each in named]
     defaults = [*told.args.defaults, *filter(None, told.args.kw_defaults)]

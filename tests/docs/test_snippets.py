@@ -6,11 +6,8 @@ import importlib.util
 import inspect
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,8 @@ import typer.main
 from batchmill import Mill
 from batchmill.cli.app import app
 from tests.docs.pages import ROOT, Block, Page, pages
+from tests.docs.programs import PATIENCE, SUBPROCESS, Directory
 
-PATIENCE = 60
 EVERY_PAGE = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 
 
@@ -64,7 +61,8 @@ def test_programs_run(page: Page, dsn: str, tmp_path: Path) -> None:
     for block in filter(is_program, page.blocks("python")):
         (tmp_path / str(block.file)).write_text(block.text)
     imported = set().union(*map(imports, page.blocks("python")))
-    here = Directory(tmp_path, os.environ | {"DATABASE_URL": dsn} | SUBPROCESS)
+    own = {"DATABASE_URL": dsn, "BATCHMILL_ARTIFACTS": str(tmp_path / "artifacts")}
+    here = Directory(tmp_path, os.environ | own | SUBPROCESS)
     tests: list[str] = []
     with ExitStack() as stack:
         for block in page.blocks("python", "sh"):
@@ -79,40 +77,6 @@ def test_programs_run(page: Page, dsn: str, tmp_path: Path) -> None:
                 here.run(block.file)
         if tests:
             here.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
-
-
-SUBPROCESS = {"PYTHONPATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-
-
-@dataclass(frozen=True)
-class Directory:
-    """Where the files of a page are, and what they find in the environment."""
-
-    path: Path
-    environment: dict[str, str]
-
-    @contextmanager
-    def running(self, words: list[str]) -> Iterator[None]:
-        command = [sys.executable, "-m", "batchmill", *words]
-        with subprocess.Popen(command, cwd=self.path, env=self.environment) as worker:
-            try:
-                yield
-            finally:
-                worker.terminate()
-                assert worker.wait(PATIENCE) == 0
-
-    def run(self, *words: str) -> None:
-        ran = subprocess.run(
-            [sys.executable, *words],
-            cwd=self.path,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-        said = ran.stdout + ran.stderr
-        assert ran.returncode == 0, said
-        assert "Traceback" not in said and "destroyed" not in said, said
 
 
 def worker_commands(block: Block) -> Iterator[list[str]]:
@@ -136,6 +100,7 @@ async def test_the_rest_of_a_page_runs_from_top_to_bottom(
     page: Page, dsn: str, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", dsn)
+    monkeypatch.setenv("BATCHMILL_ARTIFACTS", str(tmp_path / "artifacts"))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "page"}
     try:

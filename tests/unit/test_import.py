@@ -10,14 +10,18 @@ from batchmill.worker.worker import WorkerOptions
 
 TERMINAL = {"typer", "rich", "click"}
 DRIVERS = {"psycopg", "psycopg_pool", "pydantic", "pydantic_core", "asyncio"}
+FETCHING = {"httpx", "httpcore", "anyio"}
 WORKERS = {"batchmill.worker", "batchmill.embedded", "batchmill.maintenance", "multiprocessing"}
 
 
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
-        ("import batchmill", TERMINAL | DRIVERS | WORKERS),
-        ("from batchmill import Mill; Mill('postgresql://nowhere/x')", TERMINAL | WORKERS),
+        ("import batchmill", TERMINAL | DRIVERS | WORKERS | FETCHING),
+        (
+            "from batchmill import Mill; Mill('postgresql://nowhere/x')",
+            TERMINAL | WORKERS | FETCHING,
+        ),
     ],
 )
 def test_an_import_does_not_bring_along_what_it_does_not_need(

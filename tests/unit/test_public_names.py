@@ -6,7 +6,15 @@ import batchmill
 from batchmill import errors
 
 NAMES = [
+    "AddressRefused",
+    "Addresses",
     "Advance",
+    "Artifact",
+    "ArtifactRecord",
+    "ArtifactTooLarge",
+    "BadResponse",
+    "BadStatus",
+    "BadUrl",
     "Batch",
     "BatchRecord",
     "BatchState",
@@ -17,10 +25,16 @@ NAMES = [
     "DatabaseUnavailable",
     "EmbeddedError",
     "Event",
+    "FetchError",
+    "FetchLimits",
+    "FetchResponse",
+    "Fetcher",
+    "Forbidden",
     "IdempotencyConflict",
     "InvalidCron",
     "InvalidInput",
     "InvalidLimit",
+    "InvalidLink",
     "InvalidPayload",
     "Item",
     "Job",
@@ -34,23 +48,36 @@ NAMES = [
     "LeaseLost",
     "LimitRecord",
     "Limits",
+    "LinkExpired",
     "Mill",
     "Missed",
+    "NotAuthenticated",
     "NotFound",
+    "NotificationRecord",
     "PayloadTooLarge",
     "Permanent",
     "Progress",
+    "QuotaExceeded",
+    "RangeNotSatisfiable",
     "Rate",
+    "Refused",
+    "ResponseTooLarge",
+    "ResponseTooSlow",
     "Results",
     "Retry",
     "Rule",
     "ScheduleRecord",
     "SchemaError",
     "Snooze",
+    "StorageError",
+    "StorageExceeded",
     "SyncJob",
     "Task",
+    "TooManyRedirects",
     "Transient",
     "UnknownTask",
+    "Unreachable",
+    "WebhookRecord",
     "Worker",
     "WorkerOptions",
 ]
@@ -88,7 +115,7 @@ def test_every_error_is_drawn_and_public() -> None:
         for name, value in vars(errors).items()
         if isinstance(value, type) and issubclass(value, errors.BatchmillError)
     }
-    assert made - drawn == {"HandlerError"}, "It only holds what Transient and Permanent share."
+    assert made - drawn == {"HandlerError"}, "It only holds what others share."
     assert drawn <= set(batchmill.__all__)
 
 

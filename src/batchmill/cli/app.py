@@ -2,13 +2,14 @@
 
 import typer
 
-from batchmill.cli import actions, limits, migrate, schedules
+from batchmill.cli import actions, keys, limits, migrate, quotas, schedules
 from batchmill.cli.batches import batches
 from batchmill.cli.command import add, shared_options
 from batchmill.cli.demo import demo
 from batchmill.cli.doctor import doctor
 from batchmill.cli.exits import MEANINGS
 from batchmill.cli.jobs import job, jobs
+from batchmill.cli.serve import serve
 from batchmill.cli.status import status
 from batchmill.cli.submit import submit
 from batchmill.cli.watch import watch
@@ -29,6 +30,7 @@ app.callback()(shared_options)
 
 add(app, demo, json=False, panel=RUN)
 add(app, worker, json=False, panel=RUN)
+add(app, serve, json=False, panel=RUN)
 add(app, submit, panel=RUN)
 add(app, watch, panel=LOOK)
 add(app, status, panel=LOOK)
@@ -41,6 +43,8 @@ add(app, limits.pause, panel=ACT)
 add(app, limits.resume, panel=ACT)
 app.add_typer(limits.app, rich_help_panel=ACT)
 app.add_typer(schedules.app, rich_help_panel=ACT)
+app.add_typer(keys.app, rich_help_panel=SET_UP)
+app.add_typer(quotas.app, rich_help_panel=SET_UP)
 app.add_typer(migrate.app, rich_help_panel=SET_UP)
 add(app, doctor, panel=SET_UP)
 

@@ -3,9 +3,10 @@
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from batchmill.domain.batch import BatchRecord, BatchState
-from batchmill.domain.event import Event
+from batchmill.domain.event import STATE_SYNC, Event
 
 RECENT_FAILURES = 5
 
@@ -95,8 +96,17 @@ class Board:
         self.last_at = event.at
         if event.type in ("batch_started", "batch_retried"):
             self.state = BatchState.PROCESSING
-        if event.job_id is not None:
+        if event.type == STATE_SYNC:
+            self._start_over(event.data["batch"])
+        elif event.job_id is not None:
             self._see_job(event, event.job_id)
+
+    def _start_over(self, batch: dict[str, Any]) -> None:
+        """What led there is not told: all counts for the stage that the batch began with."""
+        self.stages, self.running, self.state = {}, {}, BatchState(batch["state"])
+        stage = self.stage(batch["task"])
+        stage.completed, stage.failed = batch["completed"], batch["failed"]
+        stage.cancelled = batch["cancelled"]
 
     def _see_job(self, event: Event, job_id: int) -> None:
         if event.type == "job_progress":

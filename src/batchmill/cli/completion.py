@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import typer
 
 from batchmill.config import Settings
+from batchmill.domain.task import BUILTIN
 from batchmill.store import admin
 from batchmill.store.database import Database
 
@@ -15,7 +16,8 @@ Names = Callable[[Database], Awaitable[list[str]]]
 
 
 def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
-    return _beginning_with(incomplete, ctx, admin.task_names)
+    found = _beginning_with(incomplete, ctx, admin.task_names)
+    return [name for name in found if not name.startswith(BUILTIN)]
 
 
 def complete_limit(ctx: typer.Context, incomplete: str) -> list[str]:

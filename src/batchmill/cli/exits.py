@@ -39,6 +39,9 @@ _BY_ERROR: dict[type[BaseException], ExitCode] = {
     errors.EmbeddedError: ExitCode.NOT_USABLE,
     errors.Conflict: ExitCode.CONFLICT,
     errors.IdempotencyConflict: ExitCode.CONFLICT,
+    errors.Refused: ExitCode.CONFLICT,
+    errors.StorageError: ExitCode.NOT_USABLE,
+    errors.InvalidLink: ExitCode.BAD_INPUT,
 }
 
 

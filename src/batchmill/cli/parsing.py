@@ -8,6 +8,7 @@ from batchmill.domain.limits import Rate, Slots
 from batchmill.errors import InvalidInput
 
 UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
+SIZES = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 LARGEST_JOB = 2**63 - 1
 
 
@@ -16,6 +17,13 @@ def parse_duration(text: str) -> float:
     if not found:
         raise InvalidInput(f'"{text}" is no length of time: use 90, 90s, 5m, 2h or 1d.')
     return float(found[1]) * UNITS[found[2]]
+
+
+def parse_size(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|)", text.upper())
+    if not found:
+        raise InvalidInput(f'"{text}" is no size: use 1000000, 500MB or 10GB.')
+    return int(float(found[1]) * SIZES[found[2]])
 
 
 def parse_moment(text: str) -> datetime:

@@ -18,6 +18,7 @@ Name = Annotated[
         metavar="NAME", autocompletion=complete_schedule, help="The name of the schedule."
     ),
 ]
+Tenant = Annotated[str, typer.Option(help="Whose it is.")]
 
 
 async def list_schedules(session: Session) -> None:
@@ -27,24 +28,24 @@ async def list_schedules(session: Session) -> None:
     session.show(found, draw_schedules)
 
 
-async def pause(session: Session, name: Name) -> None:
+async def pause(session: Session, name: Name, tenant: Tenant = "default") -> None:
     """Let a schedule fire no more until it is resumed."""
     async with session.mill as mill:
-        await mill.schedules.pause(name)
+        await mill.schedules.pause(name, tenant=tenant)
     session.show({"name": name, "paused": True}, lambda _: f"{name} is paused.")
 
 
-async def resume(session: Session, name: Name) -> None:
+async def resume(session: Session, name: Name, tenant: Tenant = "default") -> None:
     """Let a paused schedule go on."""
     async with session.mill as mill:
-        await mill.schedules.resume(name)
+        await mill.schedules.resume(name, tenant=tenant)
     session.show({"name": name, "paused": False}, lambda _: f"{name} goes on.")
 
 
-async def delete(session: Session, name: Name) -> None:
+async def delete(session: Session, name: Name, tenant: Tenant = "default") -> None:
     """Delete a schedule; what it has started goes on."""
     async with session.mill as mill:
-        await mill.schedules.delete(name)
+        await mill.schedules.delete(name, tenant=tenant)
     session.show({"name": name, "deleted": True}, lambda _: f"{name} is deleted.")
 
 

@@ -8,6 +8,7 @@ from batchmill.cli import output
 from batchmill.cli.limits import COLUMNS, limit_cells
 from batchmill.cli.output import Capped, number, span, state, table
 from batchmill.cli.session import Session
+from batchmill.domain.task import BUILTIN
 from batchmill.store import admin
 from batchmill.store.admin import Overview
 
@@ -94,7 +95,7 @@ def draw_workers(found: Overview) -> RenderableType:
                 worker["running"],
                 worker["concurrency"],
                 span(worker["lease_seconds"]),
-                ", ".join(worker["tasks"]),
+                ", ".join(task for task in worker["tasks"] if not task.startswith(BUILTIN)),
             )
             for worker in found.workers
         ),

@@ -18,7 +18,7 @@ from batchmill.cli.watch import suggest_retry
 from batchmill.domain.task import Task
 from batchmill.errors import InvalidInput, InvalidPayload
 
-BATCH_ONLY = ("limit", "on_finish")
+BATCH_ONLY = ("limit", "on_finish", "notify")
 SINGLE_ONLY = ("dedup_key", "cache_key")
 
 
@@ -63,6 +63,13 @@ async def submit(
         str | None,
         typer.Option(metavar="TASK", autocompletion=complete_task, help="A task for the finish."),
     ] = None,
+    notify: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHOM",
+            help="A URL or a mail address to tell when it finishes; give it as often as you like.",
+        ),
+    ] = None,
     dedup_key: Annotated[
         str | None,
         typer.Option(metavar="KEY", help="With --single: return the live job that has the key."),
@@ -83,6 +90,7 @@ async def submit(
         "labels": parse_pairs(label or [], "label") or None,
         "limit": limit,
         "on_finish": on_finish,
+        "notify": notify or None,
         "dedup_key": dedup_key,
         "cache_key": cache_key,
     }

@@ -3,7 +3,7 @@ import atexit
 import logging
 import os
 import signal
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ import typer
 from batchmill.cli.logs import LogLevel, log_to_stderr
 from batchmill.cli.parsing import parse_counts
 from batchmill.cli.session import Session
+from batchmill.telemetry import endpoint
 from batchmill.worker.worker import Worker, WorkerOptions
 
 log = logging.getLogger("batchmill.worker")
@@ -43,6 +44,15 @@ async def worker(
     name: Annotated[
         str | None, typer.Option(help="What status calls it; else host:pid.", show_default=False)
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65_535, help="Serve metrics for Prometheus here.", show_default=False
+        ),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(help="The address of this machine that serves them.")
+    ] = "127.0.0.1",
     log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
 ) -> None:
     """Run the tasks of your mill (--app) until SIGTERM or Ctrl-C; a second one ends it at once."""
@@ -58,9 +68,12 @@ async def worker(
         name=name or DEFAULTS.name,
     )
     mill = session.application
+    serving = nullcontext()
+    if metrics_port is not None:
+        serving = endpoint.serving(mill.metrics, metrics_host, metrics_port)
     running = mill.worker(options)
     stop_on_signals(running)
-    async with mill:
+    async with mill, serving:
         await running.run()
 
 

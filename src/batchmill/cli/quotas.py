@@ -1,0 +1,70 @@
+"""What tenants may use of the service."""
+
+from dataclasses import astuple
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from batchmill.cli.command import add, add_listing, group
+from batchmill.cli.output import table, whole
+from batchmill.cli.parsing import parse_size
+from batchmill.cli.session import Session
+from batchmill.domain.quota import Quota
+
+Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Whose; * for all without one.")]
+
+
+async def list_quotas(session: Session) -> None:
+    """List what tenants may use."""
+    async with session.mill as mill:
+        found = await mill.keys.quotas()
+    session.show(found, draw_quotas)
+
+
+async def set_quota(
+    session: Session,
+    tenant: Tenant,
+    requests: Annotated[int | None, typer.Option(help="Requests a minute.")] = None,
+    active: Annotated[int | None, typer.Option(help="Jobs that have not ended.")] = None,
+    operations: Annotated[int | None, typer.Option(help="Jobs submitted a day.")] = None,
+    storage: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Bytes of files: 500MB, 10GB.")
+    ] = None,
+) -> None:
+    """Set what a tenant may use; what is left out has no bound."""
+    quota = Quota(
+        tenant=tenant,
+        requests_per_minute=requests,
+        active_jobs=active,
+        operations_per_day=operations,
+        storage_bytes=parse_size(storage) if storage else None,
+    )
+    async with session.mill as mill:
+        found = await mill.keys.set_quota(quota)
+    session.show(found, lambda quota: draw_quotas([quota]))
+
+
+async def delete_quota(session: Session, tenant: Tenant) -> None:
+    """Let a tenant have what * has."""
+    async with session.mill as mill:
+        await mill.keys.delete_quota(tenant)
+    session.show({"tenant": tenant}, lambda _: f"{tenant} has no quota of its own any more.")
+
+
+def draw_quotas(quotas: list[Quota]) -> RenderableType | str:
+    if not quotas:
+        return "No tenant has a quota."
+    headings = ("requests/min", "active jobs", "jobs/day", "bytes")
+    return table(whole("tenant"), *headings, rows=map(quota_row, quotas))
+
+
+def quota_row(quota: Quota) -> tuple[object, ...]:
+    tenant, *bounds = astuple(quota)
+    return (tenant, *("" if bound is None else f"{bound:,}" for bound in bounds))
+
+
+app = group("quotas", "See and set what tenants may use.")
+add_listing(app, list_quotas)
+add(app, set_quota, "set")
+add(app, delete_quota, "delete")

@@ -1,0 +1,39 @@
+"""The service on HTTP, with a worker inside."""
+
+from typing import Annotated
+
+import typer
+
+from batchmill.cli.logs import LogLevel, log_to_stderr
+from batchmill.cli.session import Session
+from batchmill.config import ServiceSettings
+from batchmill.errors import ConfigurationError
+from batchmill.worker.worker import WorkerOptions
+
+DEFAULTS = WorkerOptions()
+
+
+async def serve(
+    session: Session,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="On which port.")] = 8200,
+    worker: Annotated[bool, typer.Option(help="Run the tasks in this process too.")] = True,
+    concurrency: Annotated[int, typer.Option(help="Jobs at once.")] = DEFAULTS.concurrency,
+    grace: Annotated[
+        float, typer.Option(help="Seconds that what is under way has after a stop.")
+    ] = DEFAULTS.grace,
+    log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
+) -> None:
+    """Serve your mill (--app) over HTTP until SIGTERM or Ctrl-C."""
+    try:
+        from batchmill.service import server
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"The service needs {error.name}: pip install 'batchmill[service]'."
+        ) from None
+    log_to_stderr(log_level)
+    mill = session.application
+    options = WorkerOptions(concurrency=concurrency, grace=grace) if worker else None
+    await server.serve(
+        mill, host=host, port=port, settings=ServiceSettings.read(), worker=options, grace=grace
+    )

@@ -1,0 +1,77 @@
+"""The application: routes under one router, for a service of its own or inside another's."""
+
+from importlib.metadata import version
+
+from fastapi import APIRouter, FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from batchmill.config import ServiceSettings
+from batchmill.mill import Mill
+from batchmill.service.problems import DOCUMENTED, answer
+from batchmill.service.routes import (
+    artifacts,
+    batches,
+    events,
+    jobs,
+    limits,
+    schedules,
+    system,
+    tasks,
+    webhooks,
+)
+from batchmill.service.service import Service
+from batchmill.worker.worker import WorkerOptions
+
+PARTS = (batches, events, artifacts, webhooks, jobs, tasks, limits, schedules)
+
+
+def service_router(
+    mill: Mill,
+    *,
+    settings: ServiceSettings | None = None,
+    worker: WorkerOptions | None = None,
+) -> APIRouter:
+    """The service as part of your own application: `app.include_router(service_router(mill))`.
+
+    The mill opens and closes with the application; with `worker` its tasks run inside as well.
+    """
+    service = Service(mill, settings or ServiceSettings.read(), worker)
+    router = APIRouter(lifespan=service.lifespan, responses=DOCUMENTED)
+    for part in PARTS:
+        router.include_router(part.router, prefix="/v1")
+    router.include_router(system.router)
+    return router
+
+
+def create_app(
+    mill: Mill,
+    *,
+    settings: ServiceSettings | None = None,
+    worker: WorkerOptions | None = None,
+) -> FastAPI:
+    """The service as an application of its own."""
+    settings = settings or ServiceSettings.read()
+    app = FastAPI(
+        title="batchmill",
+        description="Durable batches of slow work on Postgres.",
+        version=version("batchmill"),
+        openapi_url="/openapi.json",
+        redirect_slashes=False,
+    )
+    app.include_router(service_router(mill, settings=settings, worker=worker))
+    for kind in (HTTPException, Exception):
+        app.add_exception_handler(kind, _answer)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+        )
+    return app
+
+
+async def _answer(_: Request, error: Exception) -> Response:
+    return answer(error)

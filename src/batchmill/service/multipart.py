@@ -1,0 +1,135 @@
+"""Multipart bodies, part by part as they come: no part is held whole, but for small fields."""
+
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from batchmill.service.problems import BadRequest, TooLarge
+
+MOST_HEADERS = 8
+MOST_HEADER_BYTES = 4_096
+# By RFC 2046.
+MOST_BOUNDARY_BYTES = 70
+
+
+@dataclass
+class Part:
+    """A field, or a file if it has a file name. Its bytes have to be read before the next part."""
+
+    name: str
+    file_name: str | None
+    media_type: str | None
+    chunks: AsyncIterator[bytes]
+
+    async def text(self, most: int) -> str:
+        found = bytearray()
+        async for chunk in self.chunks:
+            found += chunk
+            if len(found) > most:
+                raise TooLarge(f"The field {self.name} has more than the {most} bytes it may have.")
+        return decoded(bytes(found))
+
+
+@dataclass
+class Reader:
+    """What the parser has seen of the chunks so far, and nobody has taken yet."""
+
+    chunks: AsyncIterator[bytes]
+    boundary: bytes
+    most_parts: int
+    _seen: deque[tuple[str, bytes]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self._parser = MultipartParser(
+            self.boundary,
+            {
+                "on_part_begin": lambda: self._see("begin"),
+                "on_header_field": lambda *data: self._see("name", *data),
+                "on_header_value": lambda *data: self._see("value", *data),
+                "on_header_end": lambda: self._see("header"),
+                "on_headers_finished": lambda: self._see("ready"),
+                "on_part_data": lambda *data: self._see("data", *data),
+                "on_part_end": lambda: self._see("end"),
+                "on_end": lambda: self._see("finish"),
+            },
+            max_header_count=MOST_HEADERS,
+            max_header_size=MOST_HEADER_BYTES,
+        )
+
+    async def parts(self) -> AsyncIterator[Part]:
+        count = 0
+        while (await self._next())[0] == "begin":
+            count += 1
+            if count > self.most_parts:
+                raise TooLarge(f"There are more than the {self.most_parts} parts that are taken.")
+            part = await self._part()
+            yield part
+            async for _ in part.chunks:
+                pass
+
+    async def _part(self) -> Part:
+        headers = await self._headers()
+        kind, options = parse_options_header(headers.get("content-disposition"))
+        if kind != b"form-data" or b"name" not in options:
+            raise BadRequest("A part has no name: each needs Content-Disposition: form-data.")
+        file_name = options.get(b"filename")
+        return Part(
+            decoded(options[b"name"]),
+            None if file_name is None else file_name.decode(errors="replace"),
+            headers.get("content-type"),
+            self._data(),
+        )
+
+    async def _headers(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        name = value = b""
+        while (seen := await self._next())[0] != "ready":
+            match seen:
+                case "name", data:
+                    name += data
+                case "value", data:
+                    value += data
+                case _:
+                    found[name.decode("latin-1").lower()] = value.decode("latin-1")
+                    name = value = b""
+        return found
+
+    async def _data(self) -> AsyncIterator[bytes]:
+        while (seen := await self._next())[0] == "data":
+            yield seen[1]
+
+    async def _next(self) -> tuple[str, bytes]:
+        while not self._seen:
+            chunk = await anext(self.chunks, None)
+            if chunk is None:
+                raise BadRequest("The body ends in the middle of a part.")
+            try:
+                self._parser.write(chunk)
+            except FormParserError as error:
+                raise BadRequest(f"The body is no multipart form: {error}") from None
+        return self._seen.popleft()
+
+    def _see(self, what: str, data: bytes = b"", start: int = 0, end: int = 0) -> None:
+        self._seen.append((what, bytes(data[start:end])))
+
+
+def boundary_of(content_type: str) -> bytes:
+    kind, options = parse_options_header(content_type)
+    boundary = options.get(b"boundary", b"")
+    if kind != b"multipart/form-data" or not 0 < len(boundary) <= MOST_BOUNDARY_BYTES:
+        raise BadRequest("Send JSON, or a multipart form with a boundary of 1 to 70 characters.")
+    return boundary
+
+
+def decoded(text: bytes) -> str:
+    try:
+        found = text.decode()
+    except UnicodeDecodeError:
+        raise BadRequest("A field of the form is no UTF-8.") from None
+    if "\0" in found:
+        raise BadRequest("A field of the form has a NUL character.")
+    return found

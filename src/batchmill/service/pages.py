@@ -1,0 +1,48 @@
+"""Pages of lists: a cursor says where the next one begins, and only those made here are taken."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Query
+
+from batchmill.errors import InvalidLink
+from batchmill.service.caller import Caller
+from batchmill.service.problems import BadRequest
+
+Size = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+Cursor = Annotated[str | None, Query(max_length=1_000, description="`next` of the page before.")]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The pages of one list, for one caller. A place is what the list is sorted by."""
+
+    caller: Caller
+    of: str
+
+    async def place(self, cursor: str | None, *kinds: Callable[[str], Any]) -> Any:
+        """What comes before the page, each part made what it was; None for the first page."""
+        if cursor is None:
+            return None
+        try:
+            text = await self.caller.mill.signer.check_text(self._purpose, cursor)
+        except InvalidLink:
+            raise BadRequest("That is no cursor: take `next` of the page before.") from None
+        return tuple(kind(part) for kind, part in zip(kinds, json.loads(text), strict=True))
+
+    async def next(
+        self, found: Sequence[T], size: int, place: Callable[[T], tuple[Any, ...]]
+    ) -> str | None:
+        """The cursor after so many of what was found, if more was found."""
+        if len(found) <= size:
+            return None
+        text = json.dumps([str(part) for part in place(found[size - 1])])
+        return await self.caller.mill.signer.sign_text(self._purpose, text)
+
+    @property
+    def _purpose(self) -> str:
+        return f"cursor:{self.caller.tenant}:{self.of}"

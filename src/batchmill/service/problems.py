@@ -1,0 +1,193 @@
+"""Errors over HTTP: problem details (RFC 9457) with a `code` for programs."""
+
+import logging
+import math
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+
+from batchmill.errors import (
+    ArtifactTooLarge,
+    BatchmillError,
+    Conflict,
+    DatabaseUnavailable,
+    FetchError,
+    Forbidden,
+    InvalidInput,
+    InvalidLink,
+    InvalidPayload,
+    LeaseLost,
+    LinkExpired,
+    NotAuthenticated,
+    NotFound,
+    PayloadTooLarge,
+    QuotaExceeded,
+    RangeNotSatisfiable,
+    SchemaError,
+    StorageError,
+    StorageExceeded,
+)
+
+log = logging.getLogger("batchmill.service")
+
+MEDIA_TYPE = "application/problem+json"
+MOST_FAULTS = 100
+# Jobs end and streams close at any time.
+SOON = 30
+
+
+class BadRequest(InvalidInput):
+    """The request cannot even be read: 400, where a request that makes no sense is 422."""
+
+    code = "bad_request"
+
+
+class TooLarge(PayloadTooLarge):
+    code = "too_large"
+
+
+class ServerFull(BatchmillError):
+    """This process serves as many as it can."""
+
+    code = "server_full"
+
+
+# The first class that an error is of decides.
+STATUSES: list[tuple[type[BatchmillError], HTTPStatus]] = [
+    (BadRequest, HTTPStatus.BAD_REQUEST),
+    (PayloadTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (ArtifactTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (RangeNotSatisfiable, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE),
+    (LinkExpired, HTTPStatus.GONE),
+    (InvalidLink, HTTPStatus.FORBIDDEN),
+    (StorageExceeded, HTTPStatus.INSUFFICIENT_STORAGE),
+    (StorageError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (FetchError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (NotFound, HTTPStatus.NOT_FOUND),
+    (Conflict, HTTPStatus.CONFLICT),
+    (LeaseLost, HTTPStatus.CONFLICT),
+    (NotAuthenticated, HTTPStatus.UNAUTHORIZED),
+    (Forbidden, HTTPStatus.FORBIDDEN),
+    (QuotaExceeded, HTTPStatus.TOO_MANY_REQUESTS),
+    (DatabaseUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+    (ServerFull, HTTPStatus.SERVICE_UNAVAILABLE),
+    (SchemaError, HTTPStatus.SERVICE_UNAVAILABLE),
+]
+# Their text is about our own insides, and none of the caller's business.
+PRIVATE = {
+    DatabaseUnavailable: "The database does not answer now.",
+    SchemaError: "The service is being upgraded.",
+    StorageError: "The store of files does not answer now.",
+}
+
+
+class Problem(BaseModel):
+    """What went wrong, as RFC 9457 has it."""
+
+    type: str = "about:blank"
+    title: str = Field(description="The name of the status.")
+    status: int
+    detail: str = Field(description="A sentence for people.")
+    code: str = Field(description="For programs; the same across versions.")
+    errors: list[dict[str, str]] | None = Field(
+        None, description="What is wrong with the request, each with a `path` and a `reason`."
+    )
+    used: int | None = Field(None, description="How much of a quota is used.")
+    limit: int | None = Field(None, description="How large that quota is.")
+    retry_after: float | None = Field(None, description="Seconds until it may go better.")
+
+
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    key: {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+    }
+    for key, description in {
+        "4XX": "The request cannot be done as it is.",
+        # Named, or FastAPI would describe its own.
+        "422": "The request makes no sense.",
+        "5XX": "The service cannot do it now.",
+    }.items()
+}
+
+
+def answer(error: Exception) -> JSONResponse:
+    """The answer to whatever a handler raised."""
+    # What goes wrong while a body is read comes wrapped.
+    if isinstance(error, HTTPException) and isinstance(error.__cause__, BatchmillError):
+        error = error.__cause__
+    match error:
+        case BatchmillError():
+            problem = _of_ours(error)
+        case RequestValidationError():
+            problem = _of_validation(error)
+        case HTTPException():
+            status = HTTPStatus(error.status_code)
+            problem = _problem(
+                status, status.name.lower(), f"{status.description or status.phrase}."
+            )
+        case ClientDisconnect():
+            problem = _problem(
+                HTTPStatus.BAD_REQUEST, "cut_off", "The body did not come to its end."
+            )
+        case _:
+            log.error("A request failed.", exc_info=error)
+            problem = _problem(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "Something went wrong here."
+            )
+    headers = dict(getattr(error, "headers", None) or {})
+    if isinstance(error, RangeNotSatisfiable):
+        headers["Content-Range"] = f"bytes */{error.size}"
+    return respond(problem, headers)
+
+
+def respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+    more = dict(headers or {})
+    if problem.retry_after is not None:
+        more["Retry-After"] = str(math.ceil(problem.retry_after))
+    if problem.status == HTTPStatus.UNAUTHORIZED:
+        more["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(
+        problem.model_dump(exclude_none=True), problem.status, more, media_type=MEDIA_TYPE
+    )
+
+
+def _problem(status: HTTPStatus, code: str, detail: str, **more: Any) -> Problem:
+    return Problem(title=status.phrase, status=status, detail=detail, code=code, **more)
+
+
+def _of_ours(error: BatchmillError) -> Problem:
+    status = next(
+        (status for kind, status in STATUSES if isinstance(error, kind)),
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+    )
+    if (said := PRIVATE.get(type(error))) is not None:
+        log.warning("A request failed: %s", error)
+        is_full = isinstance(error, StorageError) and error.is_full
+        status = HTTPStatus.INSUFFICIENT_STORAGE if is_full else status
+        return _problem(status, error.code, said, retry_after=5)
+    more: dict[str, Any] = {}
+    if isinstance(error, InvalidPayload):
+        more["errors"] = [{"path": error.path, "reason": error.reason}]
+    if isinstance(error, QuotaExceeded):
+        more = {"used": error.used, "limit": error.limit, "retry_after": error.retry_after}
+        if status is HTTPStatus.TOO_MANY_REQUESTS and error.retry_after is None:
+            more["retry_after"] = SOON
+    return _problem(status, error.code, str(error), **more)
+
+
+def _of_validation(error: RequestValidationError) -> Problem:
+    if all(each["loc"] == ("path", "id") for each in error.errors()):
+        return _problem(HTTPStatus.NOT_FOUND, "not_found", "There is nothing of that name.")
+    faults = [
+        {"path": ".".join(str(part) for part in each["loc"]), "reason": each["msg"]}
+        for each in error.errors()[:MOST_FAULTS]
+    ]
+    detail = "; ".join(f"{fault['path']}: {fault['reason']}" for fault in faults[:3])
+    return _problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=faults)

@@ -1,0 +1,130 @@
+"""Artifacts: files that went in or came out."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import RedirectResponse, StreamingResponse
+
+from batchmill.domain.download import archive_headers, download_headers, etag, parse_range
+from batchmill.service import schemas
+from batchmill.service.caller import Reader, Submitter
+from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
+from batchmill.service.requests import ProblemRoute
+from batchmill.service.service import AnyService
+
+router = APIRouter(tags=["artifacts"], route_class=ProblemRoute)
+
+BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+ANY_BYTES = {"*/*": BYTES["application/octet-stream"]}
+FileName = Annotated[str, Query(min_length=1, max_length=255, description="What to call it.")]
+
+
+@router.put(
+    "/artifacts",
+    status_code=201,
+    openapi_extra={"requestBody": {"required": True, "content": BYTES}},
+)
+async def upload_artifact(
+    request: Request, service: AnyService, caller: Submitter, name: FileName
+) -> schemas.Artifact:
+    """Stores the body as it comes. The file expires in a day, unless a batch refers to it."""
+    record = await caller.mill.artifacts.save(
+        name,
+        request.stream(),
+        media_type=request.headers.get("content-type"),
+        size=announced_size(request),
+        at_most=service.settings.max_file,
+        quota=caller.quota and caller.quota.storage_bytes,
+    )
+    return schemas.Artifact.model_validate(record)
+
+
+def announced_size(request: Request) -> int | None:
+    length = request.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else None
+
+
+@router.get("/artifacts/{id}")
+async def get_artifact(caller: Reader, id: UUID) -> schemas.Artifact:
+    return schemas.Artifact.model_validate(await caller.mill.artifacts.get(id))
+
+
+@router.delete("/artifacts/{id}", status_code=204)
+async def delete_artifact(caller: Submitter, id: UUID) -> None:
+    await caller.mill.artifacts.delete(id)
+
+
+@router.post("/artifacts/{id}/link")
+async def link_artifact(
+    request: Request, caller: Reader, id: UUID, seconds: LinkSeconds = None
+) -> schemas.Link:
+    """A link for those who have no key."""
+    await caller.mill.artifacts.get(id)
+    return await signed_link(request, caller, "batchmill.download_artifact", id, seconds)
+
+
+@router.get(
+    "/artifacts/{id}/content",
+    name="batchmill.download_artifact",
+    response_class=Response,
+    responses={
+        200: {"content": ANY_BYTES, "description": "The file."},
+        206: {"content": ANY_BYTES, "description": "The part of it that was asked for."},
+        304: {"description": "The client has it already."},
+        307: {"description": "The file lies in an object store, there."},
+    },
+)
+async def download_artifact(
+    mill: ByKeyOrLink,
+    id: UUID,
+    range: Annotated[str | None, Header()] = None,
+    if_range: Annotated[str | None, Header()] = None,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """The bytes; also with a signed link in place of a key."""
+    record = await mill.artifacts.get(id)
+    if if_none_match and etag(record) in if_none_match:
+        return Response(status_code=304, headers={"ETag": etag(record)})
+    part = parse_range(range, record.size, etag=etag(record), if_range=if_range)
+    await mill.artifacts.count_download(id)
+    if native := await mill.artifacts.url(id):
+        return RedirectResponse(native, 307)
+    chunks = await mill.artifacts.open(id, *((part.start, part.stop) if part else ()))
+    return streamed(chunks, download_headers(record, part), 206 if part else 200)
+
+
+@router.head("/artifacts/{id}/content", include_in_schema=False)
+async def head_artifact(mill: ByKeyOrLink, id: UUID) -> Response:
+    return Response(headers=download_headers(await mill.artifacts.get(id)))
+
+
+@router.get(
+    "/batches/{id}/archive",
+    response_class=Response,
+    responses={200: {"content": {"application/zip": {}}, "description": "The ZIP."}},
+)
+async def download_archive(caller: Reader, id: UUID) -> Response:
+    """All files that a batch made, as a ZIP with a manifest that says what is missing."""
+    return streamed(await caller.mill.artifacts.archive(id), archive_headers(f"{id}.zip"), 200)
+
+
+@router.get("/batches/{id}/artifacts")
+async def list_artifacts(caller: Reader, id: UUID) -> schemas.Artifacts:
+    """Files that went into a batch and came out of it."""
+    await caller.mill.batch(id).get()
+    found = [
+        schemas.Artifact.model_validate(each) async for each in caller.mill.artifacts.of_batch(id)
+    ]
+    return schemas.Artifacts(artifacts=found)
+
+
+def streamed(chunks: AsyncIterator[bytes], headers: Mapping[str, str], status: int) -> Response:
+    async def closing() -> AsyncIterator[bytes]:
+        async with aclosing(chunks):  # type: ignore[type-var]
+            async for chunk in chunks:
+                yield chunk
+
+    return StreamingResponse(closing(), status, dict(headers), headers.get("Content-Type"))

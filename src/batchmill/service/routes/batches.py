@@ -1,0 +1,118 @@
+"""Batches: submit, look, get what they made, cancel, retry, delete."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import StreamingResponse
+
+from batchmill.domain.batch import BatchState
+from batchmill.domain.job import JobState
+from batchmill.service import schemas
+from batchmill.service.caller import Reader, Submitter
+from batchmill.service.pages import Cursor, Pages, Size
+from batchmill.service.requests import ProblemRoute
+from batchmill.service.results import merged
+from batchmill.service.submitting import submit_request
+from batchmill.store import admin
+
+router = APIRouter(prefix="/batches", tags=["batches"], route_class=ProblemRoute)
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=500, description="The same key gives the same batch."),
+]
+
+
+@router.post(
+    "",
+    status_code=202,
+    openapi_extra={"requestBody": {"required": True, "content": schemas.SUBMIT_CONTENT}},
+)
+async def submit_batch(
+    request: Request,
+    response: Response,
+    caller: Submitter,
+    idempotency_key: IdempotencyKey = None,
+) -> schemas.Batch:
+    """Submits jobs to a task: payloads as JSON, or a form with files, each of which makes a job.
+    When the answer comes, all of it is stored."""
+    batch = await submit_request(request, caller, idempotency_key)
+    body = schemas.batch(await batch.get(), request)
+    response.headers["Location"] = body.links.self
+    return body
+
+
+@router.get("")
+async def list_batches(
+    request: Request,
+    caller: Reader,
+    state: BatchState | None = None,
+    task: schemas.Name | None = None,
+    size: Size = 20,
+    cursor: Cursor = None,
+) -> schemas.Batches:
+    """The newest first."""
+    pages = Pages(caller, "batches")
+    found = await admin.list_batches(
+        caller.mill.database,
+        {"state": state, "task": task, "count": size + 1},
+        before=await pages.place(cursor, datetime.fromisoformat, UUID),
+    )
+    return schemas.Batches(
+        batches=[schemas.batch(record, request) for record in found[:size]],
+        next=await pages.next(found, size, lambda last: (last.created_at, last.id)),
+    )
+
+
+@router.get("/{id}", name="batchmill.get_batch")
+async def get_batch(request: Request, caller: Reader, id: UUID) -> schemas.Batch:
+    return schemas.batch(await caller.mill.batch(id).get(), request)
+
+
+@router.get("/{id}/jobs")
+async def list_jobs(
+    caller: Reader, id: UUID, state: JobState | None = None, size: Size = 100, cursor: Cursor = None
+) -> schemas.Jobs:
+    """In the order of submission."""
+    await caller.mill.batch(id).get()
+    pages = Pages(caller, f"jobs of {id}")
+    (after,) = await pages.place(cursor, int) or (-1,)
+    found = await admin.list_jobs(
+        caller.mill.database, {"state": state, "count": size + 1}, id, after
+    )
+    return schemas.Jobs(
+        jobs=schemas.job_lines(found[:size]),
+        next=await pages.next(found, size, lambda last: (last.position,)),
+    )
+
+
+@router.get(
+    "/{id}/results",
+    response_class=StreamingResponse,
+    responses={200: {"model": schemas.Results, "description": "What it made so far, merged."}},
+)
+async def get_results(request: Request, caller: Reader, id: UUID) -> StreamingResponse:
+    """Results in the order of submission, and beside them what went wrong."""
+    batch = caller.mill.batch(id)
+    body = schemas.batch(await batch.get(), request)
+    return StreamingResponse(merged(batch, body), media_type="application/json")
+
+
+@router.post("/{id}/cancel")
+async def cancel_batch(caller: Submitter, id: UUID) -> schemas.Counted:
+    """Waiting jobs never start, running ones are interrupted."""
+    return schemas.Counted(jobs=await caller.mill.batch(id).cancel())
+
+
+@router.post("/{id}/retry")
+async def retry_batch(caller: Submitter, id: UUID) -> schemas.Counted:
+    """Puts all failed jobs back to work."""
+    return schemas.Counted(jobs=await caller.mill.batch(id).retry())
+
+
+@router.delete("/{id}", status_code=204)
+async def delete_batch(caller: Submitter, id: UUID) -> None:
+    """Deletes the finished batch with its jobs, results, events and files."""
+    await caller.mill.batch(id).delete()

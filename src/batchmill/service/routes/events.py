@@ -1,0 +1,69 @@
+"""Following a batch."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from batchmill.service import schemas
+from batchmill.service.caller import Reader
+from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
+from batchmill.service.problems import BadRequest
+from batchmill.service.requests import ProblemRoute
+from batchmill.service.service import AnyService
+
+router = APIRouter(tags=["batches"], route_class=ProblemRoute)
+
+DIGITS = 18
+
+EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "Its number, from 1 on without gaps."},
+        "event": {"type": "string", "description": "Its type, such as job_completed."},
+        "data": {"type": "string", "description": "All of it, as a JSON object."},
+    },
+}
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The log from there on: first what there is, then what comes.",
+        "content": {"text/event-stream": {"schema": EVENT}},
+    },
+    204: {"description": "The batch has ended, and all of its log is known: do not come back."},
+}
+
+
+@router.get(
+    "/batches/{id}/events",
+    name="batchmill.follow_batch",
+    response_class=Response,
+    responses=ANSWERS,
+)
+async def follow_batch(
+    service: AnyService,
+    mill: ByKeyOrLink,
+    id: UUID,
+    after: Annotated[
+        str | None, Query(description="The number of the last event that is known already.")
+    ] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="The same, as an EventSource sends it; it goes first.")
+    ] = None,
+) -> Response:
+    """Follow a batch: Server-Sent Events, until the batch ends. A signed link does for a key."""
+    return await service.streams.follow(mill, id, number_of(last_event_id or after or "0"))
+
+
+@router.post("/batches/{id}/events/link")
+async def link_events(
+    request: Request, caller: Reader, id: UUID, seconds: LinkSeconds = None
+) -> schemas.Link:
+    """A link to follow the batch by, for a browser's EventSource, which can send no key."""
+    await caller.mill.batch(id).get()
+    return await signed_link(request, caller, "batchmill.follow_batch", id, seconds)
+
+
+def number_of(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS):
+        raise BadRequest("That is no number of an event: give that of the last one seen, or 0.")
+    return int(text)

@@ -1,0 +1,49 @@
+"""Whether it lives, whether it can serve, and which version it is."""
+
+from importlib.metadata import version
+
+from fastapi import APIRouter, Response
+
+from batchmill.errors import NotFound
+from batchmill.service import schemas
+from batchmill.service.caller import Administrator
+from batchmill.service.problems import ServerFull
+from batchmill.service.requests import ProblemRoute
+from batchmill.service.service import AnyService
+from batchmill.store import migrate
+
+router = APIRouter(tags=["system"], route_class=ProblemRoute)
+
+
+@router.get("/healthz")
+async def get_health() -> schemas.Health:
+    """The process answers."""
+    return schemas.Health(status="ok")
+
+
+@router.get("/readyz")
+async def get_readiness(service: AnyService) -> schemas.Health:
+    """The database answers too, and nobody has told this process to stop."""
+    if service.stopping.is_set():
+        raise ServerFull("The service is stopping.")
+    async with service.mill.database.connection() as conn:
+        await migrate.check(conn)
+    return schemas.Health(status="ok")
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}, "description": "For Prometheus."}},
+)
+async def get_metrics(service: AnyService, caller: Administrator) -> Response:
+    """What waits, runs and fails, as Prometheus reads it."""
+    metrics = service.metrics
+    if metrics is None:
+        raise NotFound("The service has no metrics: pip install 'batchmill[metrics]'.")
+    return Response(await metrics.render(), media_type=metrics.content_type)
+
+
+@router.get("/v1/version")
+async def get_version() -> schemas.Version:
+    return schemas.Version(version=version("batchmill"), schema_version=migrate.newest())

@@ -1,0 +1,40 @@
+"""Tasks: what can be submitted to, pausing and resuming it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from batchmill.errors import NotFound
+from batchmill.service import schemas
+from batchmill.service.caller import Administrator, Reader
+from batchmill.service.requests import ProblemRoute
+from batchmill.service.service import AnyService, Service
+from batchmill.store import admin
+
+router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=ProblemRoute)
+
+TaskName = Annotated[str, Path(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
+
+
+@router.get("")
+async def list_tasks(caller: Reader) -> schemas.Tasks:
+    found = await caller.mill.database.rows("tasks")
+    return schemas.Tasks(tasks=[schemas.Task(**row) for row in found])
+
+
+@router.post("/{name}/pause")
+async def pause_task(service: AnyService, caller: Administrator, name: TaskName) -> schemas.Limit:
+    """Lets no more of its jobs start; what runs goes on."""
+    await require_task(service, name)
+    return schemas.Limit.model_validate(await service.mill.limits.pause(f"task:{name}"))
+
+
+@router.post("/{name}/resume")
+async def resume_task(service: AnyService, caller: Administrator, name: TaskName) -> schemas.Limit:
+    await require_task(service, name)
+    return schemas.Limit.model_validate(await service.mill.limits.resume(f"task:{name}"))
+
+
+async def require_task(service: Service, name: str) -> None:
+    if name not in await admin.task_names(service.mill.database):
+        raise NotFound(f'There is no task "{name}".')

@@ -1,0 +1,63 @@
+"""Webhooks: where finished batches are told."""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from batchmill.service import schemas
+from batchmill.service.caller import Reader, Submitter
+from batchmill.service.requests import ProblemRoute
+
+router = APIRouter(tags=["notifications"], route_class=ProblemRoute)
+
+
+@router.post("/webhooks", status_code=201)
+async def save_webhook(caller: Submitter, body: schemas.NewWebhook) -> schemas.WebhookWithSecret:
+    """Registers a URL; the secret that signs what is sent there comes in the answer."""
+    record = await caller.mill.webhooks.save(body.url, tenant=caller.tenant)
+    return schemas.WebhookWithSecret.model_validate(record)
+
+
+@router.get("/webhooks")
+async def list_webhooks(caller: Reader) -> schemas.Webhooks:
+    found = await caller.mill.webhooks.all()
+    return schemas.Webhooks(webhooks=[schemas.Webhook.model_validate(each) for each in found])
+
+
+@router.get("/webhooks/{id}")
+async def get_webhook(caller: Reader, id: UUID) -> schemas.Webhook:
+    return schemas.Webhook.model_validate(await caller.mill.webhooks.get(id))
+
+
+@router.post("/webhooks/{id}/rotate")
+async def rotate_webhook(caller: Submitter, id: UUID) -> schemas.WebhookWithSecret:
+    """A new secret; the one before signs too for a day."""
+    return schemas.WebhookWithSecret.model_validate(await caller.mill.webhooks.rotate(id))
+
+
+@router.post("/webhooks/{id}/enable")
+async def enable_webhook(caller: Submitter, id: UUID) -> schemas.Webhook:
+    """After it was disabled because the receiver said that it is gone."""
+    return schemas.Webhook.model_validate(await caller.mill.webhooks.enable(id))
+
+
+@router.delete("/webhooks/{id}", status_code=204)
+async def delete_webhook(caller: Submitter, id: UUID) -> None:
+    await caller.mill.webhooks.delete(id)
+
+
+@router.post("/batches/{id}/notifications")
+async def notify(caller: Submitter, id: UUID, body: schemas.Targets) -> schemas.Notifications:
+    """Tells more of them when the batch finishes; at once if it has."""
+    found = await caller.mill.batch(id).notify(*body.targets)
+    return schemas.Notifications(
+        notifications=[schemas.Notification.model_validate(each) for each in found]
+    )
+
+
+@router.get("/batches/{id}/notifications")
+async def list_notifications(caller: Reader, id: UUID) -> schemas.Notifications:
+    found = await caller.mill.batch(id).notifications()
+    return schemas.Notifications(
+        notifications=[schemas.Notification.model_validate(each) for each in found]
+    )

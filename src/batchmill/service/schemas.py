@@ -1,0 +1,414 @@
+"""What goes over the wire. Names are those of the records and of the SQL."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import Request
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from batchmill.domain.artifact import ArtifactKind
+from batchmill.domain.batch import BatchRecord, BatchState
+from batchmill.domain.cron import Missed
+from batchmill.domain.job import JobLine, JobRecord, JobState
+from batchmill.submission import LONGEST, PRIORITIES
+
+Name = Annotated[str, Field(min_length=1, max_length=500)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
+Priority = Annotated[int, Field(ge=PRIORITIES.start, lt=PRIORITIES.stop)]
+Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
+
+
+class Strict(BaseModel):
+    """A name that nobody knows is more likely a slip than a wish."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+# What comes in
+
+
+class NewJob(Strict):
+    """One job of a batch, with options of its own."""
+
+    payload: JsonValue = None
+    priority: Priority | None = None
+    delay: Seconds | None = None
+    run_at: AwareDatetime | None = None
+    dedup_key: Name | None = None
+    cache_key: Name | None = None
+
+
+class BatchOptionsBody(Strict):
+    """What all jobs of a batch share."""
+
+    task: Name
+    priority: Priority | None = None
+    delay: Seconds | None = Field(None, description="Seconds to wait before the first may start.")
+    run_at: AwareDatetime | None = None
+    expires_in: Seconds | None = Field(
+        None, description="Seconds to keep it; 30 days unless given."
+    )
+    limit: Annotated[int, Field(ge=1, le=2_147_483_647)] | None = Field(
+        None, description="How many of its jobs may run at once."
+    )
+    labels: dict[Name, Name] | None = None
+    notify: Annotated[list[Name], Field(max_length=20)] | None = Field(
+        None, description="Who is told when it finishes: URLs of webhooks, addresses of mail."
+    )
+
+    def options(self) -> dict[str, Any]:
+        names = ("priority", "delay", "run_at", "expires_in", "limit", "labels", "notify")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+class NewBatch(BatchOptionsBody):
+    """Jobs to submit together: bare payloads as `items`, or `jobs` with options of their own."""
+
+    items: list[JsonValue] | None = None
+    jobs: list[NewJob] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "NewBatch":
+        if (self.items is None) == (self.jobs is None):
+            raise ValueError("Give either items or jobs.")
+        return self
+
+
+class Targets(Strict):
+    """Who is told: URLs of webhooks, addresses of mail."""
+
+    targets: Annotated[list[Name], Field(min_length=1, max_length=20)]
+
+
+class NewWebhook(Strict):
+    url: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class LimitChange(Strict):
+    """Slots or a rate over what the code declares, or `reset` to go back to that."""
+
+    slots: Count | Literal["unlimited"] | None = None
+    rate: Annotated[int, Field(ge=1, le=2_147_483_647)] | None = Field(
+        None, description="Starts in a period."
+    )
+    period: Annotated[float, Field(gt=0, le=86_400 * 366, allow_inf_nan=False)] = Field(
+        1.0, description="Seconds."
+    )
+    reset: bool = False
+
+
+class NewSchedule(Strict):
+    cron: Name
+    task: Name
+    payload: JsonValue = None
+    timezone: Name = "UTC"
+    missed: Missed = Missed.ONCE
+    priority: Priority = 0
+
+
+# What goes out
+
+
+class Links(BaseModel):
+    self: str
+    events: str
+    jobs: str
+    results: str
+    archive: str
+
+
+class Batch(Record):
+    id: UUID
+    task: str
+    state: BatchState
+    total: int
+    waiting: int
+    running: int
+    completed: int
+    failed: int
+    cancelled: int
+    duplicates: int = Field(description="Items left out because a live job has their dedup_key.")
+    last_event: int
+    generation: int = Field(description="One more after each retry of a finished batch.")
+    labels: dict[str, Any]
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cancelled_at: datetime | None
+    expires_at: datetime
+    links: Links
+
+
+class Batches(BaseModel):
+    batches: list[Batch]
+    next: str | None = Field(description="The cursor of the next page, if there is one.")
+
+
+class JobError(Record):
+    code: str
+    message: str
+
+
+class Progress(Record):
+    stage: str
+    message: str
+    percent: float | None
+
+
+class Attempt(Record):
+    """An attempt that failed, without what is for operators only."""
+
+    task: str
+    attempt: int
+    started_at: datetime | None
+    ended_at: datetime
+    code: str
+    message: str
+
+
+class Completed(BaseModel):
+    job_id: int
+    position: int
+    result: Any
+
+
+class Failed(BaseModel):
+    job_id: int
+    position: int
+    code: str
+    message: str
+
+
+class Cancelled(BaseModel):
+    job_id: int
+    position: int
+
+
+class Results(BaseModel):
+    """Each in the order of submission; a batch that is not finished has made some of it."""
+
+    batch: Batch
+    results: list[Completed]
+    failed: list[Failed]
+    cancelled: list[Cancelled]
+
+
+class JobSummary(Record):
+    id: int
+    batch_id: UUID | None
+    position: int
+    task: str
+    state: JobState
+    priority: int
+    attempt: int
+    run_at: datetime
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    code: str | None
+    message: str | None
+
+
+class Jobs(BaseModel):
+    jobs: list[JobSummary]
+    next: str | None = Field(description="The cursor of the next page, if there is one.")
+
+
+class Job(Record):
+    id: int
+    batch_id: UUID | None
+    position: int
+    task: str
+    key: str
+    state: JobState
+    priority: int
+    run_at: datetime
+    attempt: int
+    snoozes: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cached: bool
+    payload: Any
+    result: Any
+    error: JobError | None
+    progress: Progress | None
+    labels: dict[str, Any]
+    attempts: list[Attempt] = Field(description="Those that failed, the first one first.")
+
+
+class Counted(BaseModel):
+    jobs: int = Field(description="How many jobs it concerns.")
+
+
+class Task(BaseModel):
+    name: str
+    keyed: bool
+    payload_limit: int
+    registered_at: datetime
+
+
+class Tasks(BaseModel):
+    tasks: list[Task]
+
+
+class Limit(Record):
+    name: str
+    slots: int | None
+    running: int
+    rate: int | None
+    period: float | None
+    paused: bool
+    is_set: bool
+
+
+class Limits(BaseModel):
+    limits: list[Limit]
+
+
+class Schedule(Record):
+    name: str
+    task: str
+    payload: Any
+    priority: int
+    cron: str
+    timezone: str
+    missed: Missed
+    paused: bool
+    next_at: datetime
+    last_at: datetime | None
+
+
+class Schedules(BaseModel):
+    schedules: list[Schedule]
+
+
+class Artifact(Record):
+    id: UUID
+    kind: ArtifactKind
+    batch_id: UUID | None
+    job_id: int | None
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+    downloads: int
+    created_at: datetime
+    expires_at: datetime
+
+
+class Artifacts(BaseModel):
+    artifacts: list[Artifact]
+
+
+class Link(BaseModel):
+    url: str = Field(description="Below the service, unless it knows its own public address.")
+    seconds: float = Field(description="How long it holds.")
+
+
+class Webhook(Record):
+    id: UUID
+    url: str
+    created_at: datetime
+    rotated_until: datetime | None = Field(description="Until then the old secret signs too.")
+    disabled_at: datetime | None
+    disabled_because: str | None
+
+
+class WebhookWithSecret(Webhook):
+    secret: str
+
+
+class Webhooks(BaseModel):
+    webhooks: list[Webhook]
+
+
+class Notification(Record):
+    id: UUID
+    url: str | None
+    email: str | None
+    created_at: datetime
+    told_generation: int = Field(description="The generation of the batch that was told of last.")
+    job_id: int | None = Field(description="The job that tells it.")
+
+
+class Notifications(BaseModel):
+    notifications: list[Notification]
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+
+
+class Version(BaseModel):
+    version: str
+    schema_version: int
+
+
+def inlined(model: type[BaseModel]) -> dict[str, Any]:
+    """A schema that stands by itself, for bodies that FastAPI does not read."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def inline(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inline(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return inline(parts[node["$ref"].rsplit("/", 1)[1]])
+        return {name: inline(each) for name, each in node.items()}
+
+    return inline(schema)
+
+
+FORM = {
+    "type": "object",
+    "required": ["task", "file"],
+    "properties": {
+        **inlined(BatchOptionsBody)["properties"],
+        "payload": {"type": "string", "description": "A JSON object that all jobs share."},
+        "file": {
+            "type": "array",
+            "items": {"type": "string", "format": "binary"},
+            "description": "Each makes a job, with the file in its payload under the part's name.",
+        },
+    },
+}
+SUBMIT_CONTENT = {
+    "application/json": {"schema": inlined(NewBatch)},
+    "multipart/form-data": {"schema": FORM},
+}
+
+
+def batch(record: BatchRecord, request: Request) -> Batch:
+    return Batch.model_validate(
+        {name: getattr(record, name) for name in Batch.model_fields if name != "links"}
+        | {"links": links(record.id, request)}
+    )
+
+
+def links(id: UUID, request: Request) -> Links:
+    """Below wherever the application has put the router."""
+    at = request.url_for("batchmill.get_batch", id=str(id)).path
+    return Links(
+        self=at,
+        events=f"{at}/events",
+        jobs=f"{at}/jobs",
+        results=f"{at}/results",
+        archive=f"{at}/archive",
+    )
+
+
+def job_lines(records: Iterable[JobLine]) -> list[JobSummary]:
+    return [JobSummary.model_validate(record) for record in records]
+
+
+def job(record: JobRecord) -> Job:
+    return Job.model_validate(record)

@@ -1,0 +1,100 @@
+"""What the routes share: the mill, the settings, and when to stop."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Annotated, Any
+from weakref import WeakValueDictionary
+
+from fastapi import Depends, Request
+
+from batchmill.config import ServiceSettings
+from batchmill.errors import ConfigurationError
+from batchmill.mill import Mill
+from batchmill.service.sse import StreamOptions, Streams
+from batchmill.service.stopping import called_on_signals
+from batchmill.worker.worker import Worker, WorkerOptions
+
+log = logging.getLogger("batchmill.service")
+
+# Of the ten connections that a process has, so that one tenant leaves some to the others.
+LONG_REQUESTS = 3
+
+
+class Service:
+    def __init__(self, mill: Mill, settings: ServiceSettings, worker: WorkerOptions | None):
+        self.mill = mill
+        self.settings = settings
+        self.proxies = networks(settings.trusted_proxies)
+        self.stopping = asyncio.Event()
+        options = StreamOptions(
+            keep_alive=settings.keep_alive,
+            patience=settings.patience,
+            per_process=settings.streams_per_process,
+            per_tenant=settings.streams_per_tenant,
+        )
+        self.streams = Streams(mill, self.stopping, options)
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self.metrics = mill.metrics if find_spec("prometheus_client") else None
+        if self.metrics is not None:
+            self.metrics.meter.stream_clients = lambda: self.streams.clients
+        self._options = worker
+        self._worker: Worker | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, app: Any) -> AsyncIterator[None]:
+        """Of whatever application has the routes; that is where they find this."""
+        app.state.batchmill = self
+        self.stopping.clear()
+        async with self._running():
+            await self._require_tenants()
+            await self.mill.register_tasks()
+            async with self.streams:
+                with called_on_signals(self.stop):
+                    yield
+
+    def stop(self) -> None:
+        """Ends the streams, and lets the worker drain meanwhile; other requests are answered."""
+        self.stopping.set()
+        if self._worker is not None:
+            self._worker.stop()
+
+    def turn_of(self, tenant: str) -> asyncio.Semaphore:
+        """Bounds how many connections the tenant has for long; whoever waits has none."""
+        return self._turns.setdefault(tenant, asyncio.Semaphore(LONG_REQUESTS))
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        if self._options is None:
+            async with self.mill:
+                yield
+        else:
+            async with self.mill.running(self._options) as self._worker:
+                yield
+
+    async def _require_tenants(self) -> None:
+        if not await self.mill.database.value("can_act_for_tenants"):
+            raise ConfigurationError(
+                "The service acts for one tenant at a time, by a role of the database that this "
+                "user may not take: have an administrator run `create role batchmill_tenant "
+                "nologin; grant batchmill_tenant to <this user>`, then `batchmill migrate up`."
+            )
+
+
+def of_request(request: Request) -> Service:
+    return request.app.state.batchmill
+
+
+AnyService = Annotated[Service, Depends(of_request)]
+
+
+def networks(given: Iterable[str]) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(each) for each in given]
+    except ValueError as error:
+        raise ConfigurationError(
+            f"Trusted proxies are networks, like 10.0.0.0/8: {error}."
+        ) from None

@@ -1,0 +1,230 @@
+"""A batch's log as Server-Sent Events: https://html.spec.whatwg.org/#server-sent-events"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic_core import to_json
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from batchmill.domain.event import Event
+from batchmill.errors import NotFound, QuotaExceeded
+from batchmill.events.follower import Follower
+from batchmill.events.hub import Hub
+from batchmill.events.sharing import end
+from batchmill.mill import Mill
+from batchmill.service.problems import ServerFull
+
+log = logging.getLogger("batchmill.service.streams")
+
+# A proxy must not gather events before it passes them on, nor keep them.
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+# How long an EventSource waits before it comes back, in milliseconds.
+BEGIN = b"retry: 2000\n\n"
+KEEP_ALIVE = b":\n\n"
+FAREWELL_SECONDS = 1.0
+PIECE = 65_536
+
+
+class TooManyStreams(QuotaExceeded):
+    """The caller follows as many batches at once as it may."""
+
+    code = "too_many_streams"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """`patience` is for a client that does not read; after that many seconds it is dropped."""
+
+    keep_alive: float = 15.0
+    patience: float = 30.0
+    per_process: int = 10_000
+    per_tenant: int = 5_000
+
+
+class Streams:
+    """The streams of a process: how many there may be, and that all end when it is told to stop."""
+
+    def __init__(self, mill: Mill, stopping: asyncio.Event, options: StreamOptions | None = None):
+        self.options = options or StreamOptions()
+        self._mill = mill
+        self._stopping = stopping
+        self._open: set[EventStream] = set()
+        self._of_tenants: Counter[str | None] = Counter()
+
+    async def __aenter__(self) -> Self:
+        await self._mill.open()
+        self._hub = Hub(self._mill.database, self._mill.listener, encode=frame)
+        self._watching = asyncio.create_task(self._end_all(), name="batchmill.streams")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await end(self._watching)
+        await self._hub.close()
+
+    @property
+    def clients(self) -> int:
+        return len(self._open)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    async def follow(self, mill: Mill, batch_id: UUID, after: int) -> Response:
+        """The answer to someone who sees batches as `mill` does.
+
+        Who knows all of a batch that is over gets 204, at which an EventSource stops coming back.
+        """
+        self.check_room(mill.tenant)
+        follower = await self._hub.follow(batch_id, after, mill.database)
+        if follower.is_over:
+            return Response(status_code=204)
+        return EventStream(self, follower, mill.tenant)
+
+    def check_room(self, tenant: str | None) -> None:
+        if self.clients >= self.options.per_process:
+            raise ServerFull("This server has no room for another stream: come back later.")
+        if self._of_tenants[tenant] >= self.options.per_tenant:
+            raise TooManyStreams(
+                f"There may be {self.options.per_tenant} streams at once: close one first."
+            )
+
+    @contextmanager
+    def entered(self, stream: "EventStream", tenant: str | None) -> Iterator[None]:
+        self.check_room(tenant)
+        self._open.add(stream)
+        self._of_tenants[tenant] += 1
+        try:
+            yield
+        finally:
+            self._open.remove(stream)
+            self._of_tenants[tenant] -= 1
+            if not self._of_tenants[tenant]:
+                del self._of_tenants[tenant]
+
+    async def _end_all(self) -> None:
+        await self._stopping.wait()
+        for stream in self._open:
+            stream.end()
+
+
+class Stalled(Exception):
+    """The client has not read for too long."""
+
+
+class EventStream(Response):
+    """What has come goes to the client together. Nothing is gathered for one that does not read:
+    it stays where it is in the log, and is dropped if that lasts."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, streams: Streams, follower: Follower[bytes], tenant: str | None):
+        self.status_code = 200
+        self.background = None
+        self.init_headers(HEADERS)
+        self._streams = streams
+        self._follower = follower
+        self._tenant = tenant
+        self._open_until = asyncio.timeout(None)
+        self._is_gone = False
+
+    def end(self) -> None:
+        # It may be ending already.
+        with suppress(RuntimeError):
+            self._open_until.reschedule(0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._streams.entered(self, self._tenant), self._follower:
+            watching = asyncio.create_task(self._watch(receive))
+            try:
+                await self._send_all(send)
+            except Stalled:
+                log.info("A client of batch %s did not read: dropped.", self._follower.batch_id)
+                if hang_up(receive):
+                    await watching
+            except OSError:
+                # Some servers raise it for a client that is gone.
+                pass
+            finally:
+                await end(watching)
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._is_gone = True
+        self.end()
+
+    async def _send_all(self, send: Send) -> None:
+        patience = self._streams.options.patience
+        with suppress(TimeoutError):
+            async with self._open_until:
+                await send(self._start())
+                await write(send, BEGIN, patience)
+                # Who comes while the process stops is not refused: an EventSource would give up.
+                while not self._streams.is_stopping and (frames := await self._next()):
+                    for piece in pieces(frames):
+                        await write(send, piece, patience)
+        if not self._is_gone:
+            await write(send, b"", FAREWELL_SECONDS)
+
+    def _start(self) -> MutableMapping[str, Any]:
+        return {
+            "type": "http.response.start",
+            "status": self.status_code,
+            "headers": self.raw_headers,
+        }
+
+    async def _next(self) -> list[bytes]:
+        """What has come, or a sign of life if nothing does; nothing once the log has ended."""
+        try:
+            async with asyncio.timeout(self._streams.options.keep_alive):
+                return await self._follower.next()
+        except TimeoutError:
+            return [KEEP_ALIVE]
+        except NotFound:
+            # Deleted meanwhile: whoever comes back is told so.
+            return []
+
+
+async def write(send: Send, body: bytes, patience: float) -> None:
+    """Sends a piece of the body; an empty one is the last."""
+    try:
+        async with asyncio.timeout(patience):
+            await send({"type": "http.response.body", "body": body, "more_body": bool(body)})
+    except TimeoutError:
+        raise Stalled from None
+
+
+def pieces(frames: list[bytes]) -> Iterator[bytes]:
+    """Together as far as may be: what is sent is copied, once for each client."""
+    gathered: list[bytes] = []
+    size = 0
+    for each in frames:
+        gathered.append(each)
+        size += len(each)
+        if size >= PIECE:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
+
+
+def frame(event: Event) -> bytes:
+    head = f"id: {event.number}\nevent: {event.type}\ndata: ".encode()
+    return b"%b%b\n\n" % (head, to_json(event))
+
+
+def hang_up(receive: Receive) -> bool:
+    """ASGI can only close a connection, which waits for a client that does not read. What uvicorn
+    receives from can do better."""
+    transport = getattr(getattr(receive, "__self__", None), "transport", None)
+    if transport is None:
+        return False
+    transport.abort()
+    return True

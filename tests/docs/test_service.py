@@ -1,0 +1,218 @@
+"""What the page on the service shows is done, with curl, in order; and its tables are complete."""
+
+import inspect
+import json
+import os
+import re
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from batchmill import BatchmillError, FetchError, LeaseLost, Mill, Refused
+from batchmill.config import ServiceSettings
+from batchmill.service import create_app
+from batchmill.service.app import PARTS
+from batchmill.service.links import ByKeyOrLink
+from batchmill.service.problems import STATUSES
+from batchmill.service.routes import system
+from batchmill.service.schemas import NewBatch, NewJob
+from tests.docs.pages import ROOT, Block, Page, code_in
+from tests.docs.programs import PATIENCE, SUBPROCESS, Directory
+
+HTTP = Page(ROOT / "docs/reference/http.md")
+PAGE = Page(ROOT / "docs/howto/service.md")
+ADDRESS = "127.0.0.1:8200"
+# Starts what the test starts itself, or installs.
+NOT_RUN = re.compile(r"^(pip|uvicorn|batchmill (serve|worker|migrate))\b", re.MULTILINE)
+CURL = re.compile(r"\bcurl\b(?!\()")
+SEPARATOR = "\x1e"
+CURL_SETTINGS = r"""
+silent
+show-error
+max-time = 30
+write-out = "%{stderr}%{http_code} %{method} %{url_effective}\n"
+"""
+
+
+def is_run(block: Block) -> bool:
+    return not NOT_RUN.search(block.text)
+
+
+def expected_statuses() -> Iterator[tuple[str, str]]:
+    """Of every call on the page: what the comment after it says, else a success."""
+    for block in filter(is_run, PAGE.blocks("sh")):
+        for line in block.lines:
+            if CURL.search(line) and not line.startswith("curl()"):
+                assert len(CURL.findall(line)) == 1, line
+                told = re.search(r"# (\d{3})$", line)
+                yield line, told[1] if told else "2.."
+
+
+@pytest.fixture
+def here(dsn: str, tmp_path: Path) -> Directory:
+    """The files of the page, and the programs that it calls."""
+    for block in PAGE.blocks("python"):
+        (tmp_path / str(block.file)).write_text(block.text)
+    (tmp_path / "curl").mkdir()
+    (tmp_path / "curl/.curlrc").write_text(CURL_SETTINGS)
+    (tmp_path / "bin").mkdir()
+    batchmill = tmp_path / "bin/batchmill"
+    batchmill.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m batchmill "$@"\n')
+    batchmill.chmod(0o755)
+    own = {
+        "DATABASE_URL": dsn,
+        "BATCHMILL_HOME": str(tmp_path / "home"),
+        "CURL_HOME": str(tmp_path / "curl"),
+        "PATH": f"{batchmill.parent}:{os.environ['PATH']}",
+    }
+    return Directory(tmp_path, os.environ | SUBPROCESS | own)
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed.")
+def test_the_page_is_done_with_curl_from_top_to_bottom(here: Directory) -> None:
+    blocks = list(filter(is_run, PAGE.blocks("sh")))
+    script = f"printf '{SEPARATOR}'\n".join(block.text for block in blocks)
+    with here.serving("batchmill", "serve", "--app", "sheets:mill", "--grace", "1") as url:
+        ran = here.shell(script.replace(f"http://{ADDRESS}", url))
+    calls = re.findall(rf"^(\d{{3}}) ([A-Z]+) {url}(\S+)$", ran.stderr, re.MULTILINE)
+    for (line, expected), (status, *called) in zip(expected_statuses(), calls, strict=False):
+        assert re.fullmatch(expected, status), f"{status} {called}\n{line}\n{ran.stdout[-2000:]}"
+    assert ran.returncode == 0 and len(calls) == len(list(expected_statuses())), ran.stderr
+    for block, said in zip(blocks, ran.stdout.split(SEPARATOR), strict=True):
+        if (shown := answer_after(block)) is not None:
+            assert has_shape_of(documents(said)[-1], shown), f"line {block.line}: {said}"
+    assert not uncalled([f"{method} {path.partition('?')[0]}" for _, method, path in calls])
+    assert zip_names(here.path / "batch.zip") == {"Ada.txt", "Ada (2).txt", "manifest.json"}
+
+
+def uncalled(calls: list[str]) -> list[str]:
+    """The routes that nobody learns to call from the page."""
+    return [route for route, _ in routes() if not any(map(pattern(route).fullmatch, calls))]
+
+
+def pattern(route: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\{\w+\}", "[^/]+", route))
+
+
+def answer_after(block: Block) -> Any:
+    """The JSON that the page shows right after a block, if it does."""
+    blocks = block.page.blocks("sh", "json", "python", "text", "js", "nginx")
+    place = next(n for n, each in enumerate(blocks) if each.line == block.line)
+    after = blocks[place + 1] if place + 1 < len(blocks) else None
+    return json.loads(after.text) if after and after.language == "json" else None
+
+
+def documents(text: str) -> list[Any]:
+    found: list[Any] = []
+    decoder = json.JSONDecoder()
+    while text := text.strip():
+        document, end = decoder.raw_decode(text)
+        found.append(document)
+        text = text[end:]
+    return found
+
+
+def has_shape_of(real: Any, shown: Any) -> bool:
+    """Names and kinds of values are those that are shown; there may be more of them, and what is
+    not known yet may be known by now."""
+    match shown:
+        case dict():
+            return isinstance(real, dict) and all(
+                name in real and has_shape_of(real[name], value) for name, value in shown.items()
+            )
+        case list():
+            return isinstance(real, list) and all(map(has_shape_of, real, shown))
+        case _:
+            return real is None or shown is None or type(real) is type(shown)
+
+
+def zip_names(path: Path) -> set[str]:
+    with zipfile.ZipFile(path) as archive:
+        return set(archive.namelist())
+
+
+def test_the_service_is_part_of_another_application(here: Directory) -> None:
+    (command,) = re.findall(r"^uvicorn (\w+:app) --port", PAGE.text, re.MULTILINE)
+    with (
+        here.serving("uvicorn", command) as url,
+        httpx.Client(base_url=f"{url}/mill", timeout=PATIENCE) as client,
+    ):
+        batch = client.post("/v1/batches", json={"task": "greet", "items": ["Ada"]}).json()
+        events = httpx.get(f"{url}{batch['links']['events']}", timeout=PATIENCE).text
+        assert "event: batch_completed" in events
+        made = client.get(f"/v1/batches/{batch['id']}/results").json()
+    assert [each["result"] for each in made["results"]] == ["Hello, Ada!"]
+
+
+BY_KEY_OR_LINK = get_args(ByKeyOrLink)[1].dependency
+
+
+def scope_of(route: APIRoute) -> str:
+    for dependency in route.dependant.dependencies:
+        if dependency.call is BY_KEY_OR_LINK:
+            return "read or link"
+        assert dependency.call
+        if scope := inspect.getclosurevars(dependency.call).nonlocals.get("scope"):
+            return str(scope)
+    return "–"
+
+
+def routes(*, described: bool = False) -> Iterator[tuple[str, str]]:
+    for part in (*PARTS, system):
+        for route in part.router.routes:
+            assert isinstance(route, APIRoute) and route.methods
+            path = ("" if part is system else "/v1") + route.path.replace(":path", "")
+            if route.include_in_schema or not described:
+                yield f"{' '.join(route.methods)} {path}", scope_of(route)
+
+
+def test_the_reference_has_exactly_the_routes_of_the_service() -> None:
+    told = re.findall(r"^\| `([A-Z]+ /\S*)` \| ([\w –]+) \|", HTTP.text, re.MULTILINE)
+    assert sorted(told) == sorted(routes())
+
+
+def test_openapi_has_the_same_routes() -> None:
+    paths = create_app(Mill("postgresql://nowhere")).openapi()["paths"]
+    found = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    assert found == {route for route, _ in routes(described=True)}
+
+
+def test_every_field_of_a_new_batch_is_told() -> None:
+    for page in (HTTP, PAGE):
+        told = code_in(page)
+        assert {*NewBatch.model_fields, *NewJob.model_fields} <= told, page.name
+
+
+# Raised by handlers and fetchers, which answer to no request.
+NOT_OF_REQUESTS = (FetchError, LeaseLost, Refused)
+
+
+def errors(kind: type[BatchmillError] = BatchmillError) -> Iterator[type[BatchmillError]]:
+    for error in kind.__subclasses__():
+        yield error
+        yield from errors(error)
+
+
+def test_every_problem_stands_in_the_row_of_its_status() -> None:
+    rows = [line for line in PAGE.text.splitlines() if re.match(r"\| \d{3} \|", line)]
+    for error in errors():
+        status = next((status for kind, status in STATUSES if issubclass(error, kind)), None)
+        if status is None or error in NOT_OF_REQUESTS or issubclass(error, FetchError):
+            continue
+        assert any(
+            row.startswith(f"| {status.value} |") and f"`{error.code}`" in row for row in rows
+        ), error
+
+
+def test_every_setting_of_the_service_is_told() -> None:
+    told = code_in(Page(ROOT / "docs/reference/settings.md"))
+    for setting in fields(ServiceSettings):
+        assert {f"BATCHMILL_{setting.name.upper()}", setting.name} <= told

@@ -1,0 +1,124 @@
+"""Real servers on the loopback, with a worker inside, and clients to call them.
+
+Most tests share one server, the house, where each has tenants of its own.
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from batchmill import Mill, WorkerOptions
+from batchmill.config import ServiceSettings
+from batchmill.service import create_app
+from tests.library.tools import until
+from tests.postgres import Server, create_database, drop_database
+from tests.service.shop import shop_on
+from tests.service.tools import House, Tenant
+
+OPTIONS = WorkerOptions(concurrency=5, grace=1)
+
+Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+# For what takes long and has nothing to do with the version of Postgres.
+one_server = pytest.mark.parametrize("server", ["pg18"], indirect=True)
+
+
+def configuration(app: FastAPI) -> uvicorn.Config:
+    """As `batchmill serve` has it."""
+    return uvicorn.Config(
+        app, lifespan="on", log_config=None, proxy_headers=False, access_log=False
+    )
+
+
+@asynccontextmanager
+async def running(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(configuration(app))
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        await until(lambda: server.started or serving.done())
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        try:
+            async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            await serving
+
+
+@contextmanager
+def running_beside(app: FastAPI) -> Iterator[str]:
+    """In a thread, so that tests with loops of their own can share it; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(configuration(app))
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="session")
+def house(
+    server: Server, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[House]:
+    dsn = create_database(server.dsn, "house", template)
+    files = tmp_path_factory.mktemp("house") / "artifacts"
+    app = create_app(
+        shop_on(dsn, files),
+        settings=ServiceSettings(max_body=200_000, max_file=300_000, max_parts=60),
+        # Tests leave jobs behind that never end.
+        worker=WorkerOptions(concurrency=1_000, grace=0),
+    )
+    with (
+        running_beside(app) as url,
+        psycopg.connect(dsn, autocommit=True) as sql,
+    ):
+        yield House(url, dsn, sql, files, app)
+    drop_database(server.dsn, "house")
+
+
+@pytest.fixture
+async def ada(house: House) -> AsyncIterator[Tenant]:
+    async with house.tenant() as tenant:
+        yield tenant
+
+
+@pytest.fixture
+async def bob(house: House) -> AsyncIterator[Tenant]:
+    async with house.tenant() as tenant:
+        yield tenant
+
+
+@pytest.fixture
+def shop(dsn: str, tmp_path: Path) -> Mill:
+    """A mill with tasks, not open yet: the server opens it."""
+    return shop_on(dsn, tmp_path / "artifacts")
+
+
+@pytest.fixture
+def served(shop: Mill) -> Served:
+    """A server of the test's own, with settings of its own."""
+
+    def serve(**settings: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+        return running(create_app(shop, settings=ServiceSettings(**settings), worker=OPTIONS))
+
+    return serve
+
+
+@pytest.fixture
+async def client(served: Served) -> AsyncIterator[httpx.AsyncClient]:
+    async with served() as client:
+        yield client

@@ -1,0 +1,62 @@
+"""Every operation of the service, as its own description has it, so that none is forgotten."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from batchmill.config import ServiceSettings
+from batchmill.mill import Mill
+from batchmill.service import create_app
+
+DESCRIPTION: dict[str, Any] = create_app(
+    Mill("postgresql://nobody@127.0.0.1:1/none"), settings=ServiceSettings()
+).openapi()
+
+# Bodies that are right in themselves.
+BODIES: dict[str, Any] = {
+    "/v1/batches": {"task": "double", "items": [1]},
+    "/v1/batches/{id}/notifications": {"targets": ["ada@example.com"]},
+    "/v1/webhooks": {"url": "https://example.com/hook"},
+    "/v1/limits/{name}": {"slots": 3},
+    "/v1/schedules/{name}": {"cron": "0 3 * * *", "task": "double", "payload": 1},
+}
+SYSTEM = ("/healthz", "/readyz", "/v1/version")
+
+
+@dataclass(frozen=True)
+class Operation:
+    method: str
+    path: str
+    about: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def scope(self) -> str:
+        """By what it does: looking, submitting, or what concerns everyone."""
+        if self.path.startswith(("/metrics", "/v1/limits")):
+            return "admin"
+        if self.method == "GET" or self.path.endswith("/link"):
+            return "read"
+        is_shared = self.path.startswith(("/v1/tasks", "/v1/schedules"))
+        return "admin" if is_shared else "submit"
+
+    def request(self, **names: str) -> dict[str, Any]:
+        """What to call the operation with, for things of those names."""
+        path = self.path
+        for name, value in names.items():
+            path = path.replace(f"{{{name}}}", value)
+        asked: dict[str, Any] = {"method": self.method, "url": path}
+        if self.path == "/v1/artifacts":
+            return asked | {"params": {"name": "a.txt"}, "content": b"text"}
+        if self.method in ("POST", "PUT") and self.path in BODIES:
+            asked["json"] = BODIES[self.path]
+        return asked
+
+
+OPERATIONS = [
+    Operation(method.upper(), path, about)
+    for path, methods in DESCRIPTION["paths"].items()
+    for method, about in methods.items()
+]
+GUARDED = [each for each in OPERATIONS if each.path not in SYSTEM]

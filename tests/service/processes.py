@@ -1,0 +1,79 @@
+"""`batchmill serve` as processes of their own, none of which outlives its test."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.library.tools import until
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60
+SHOP = "tests.service.shop:mill"
+SERVING = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
+
+
+class Program:
+    """The command line, whose words on the way are gathered."""
+
+    def __init__(self, *words: str, **settings: str):
+        env = os.environ | {"BATCHMILL_APP": SHOP} | settings
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "batchmill", *words],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said = ""
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._reading.join()
+
+    def _read(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.said += line
+
+    async def url(self) -> str:
+        """Where it serves, once it does."""
+        await until(lambda: SERVING.search(self.said) or self.process.poll() is not None)
+        found = SERVING.search(self.said)
+        assert found, self.said
+        return found[1]
+
+    async def client(self, **options: Any) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=await self.url(), timeout=PATIENCE, **options)
+
+    async def until_said(self, text: str) -> None:
+        await until(lambda: text in self.said or self.process.poll() is not None)
+        assert text in self.said
+
+    async def end(self, by: signal.Signals | None = signal.SIGTERM) -> int:
+        if by:
+            self.process.send_signal(by)
+        await asyncio.to_thread(self.process.wait, PATIENCE)
+        await asyncio.to_thread(self._reading.join)
+        return self.process.returncode
+
+
+def serve(dsn: str | None, files: Path, *words: str, **settings: str) -> Program:
+    settings |= {"DATABASE_URL": dsn or "", "BATCHMILL_ARTIFACTS": str(files)}
+    return Program("serve", "--port", "0", *words, **settings)

@@ -1,0 +1,41 @@
+"""The tasks that these tests submit to; as `mill`, those of a server in a process of its own."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from batchmill import Artifact, Job, Mill, Permanent
+
+
+class Sheet(BaseModel):
+    file: Artifact
+    note: str = ""
+
+
+def shop_on(dsn: str | None = None, artifacts: Path | None = None) -> Mill:
+    mill = Mill(dsn, artifacts=artifacts)
+
+    @mill.task
+    async def double(n: int) -> int:
+        if n == 13:
+            raise Permanent("Thirteen is not served.", code="unlucky")
+        return 2 * n
+
+    @mill.task
+    async def shout(job: Job, sheet: Sheet) -> Artifact:
+        text = await job.artifacts.read(sheet.file)
+        return await job.artifacts.save("loud.txt", text.upper(), media_type="text/plain")
+
+    @mill.task
+    async def keep(value: object) -> object:
+        return value
+
+    @mill.task
+    async def hold(n: int) -> None:
+        await asyncio.Event().wait()
+
+    return mill
+
+
+mill = shop_on()

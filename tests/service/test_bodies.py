@@ -1,0 +1,190 @@
+"""Bodies that cannot be read, or make no sense: refused with a sentence, and nothing is made."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.service.conftest import one_server
+from tests.service.operations import BODIES, GUARDED, Operation
+from tests.service.tools import Tenant, problem
+
+pytestmark = one_server
+
+MOST = 200_000
+WITH_JSON = [each for each in GUARDED if each.method in ("POST", "PUT") and each.path in BODIES]
+
+UNREADABLE = {
+    "nothing": b"",
+    "half": b'{"task": "double", "items": [1',
+    "text": b"hello",
+    "two": b"{} {}",
+    "not UTF-8": b'{"task": "\xff\xfe"}',
+    "UTF-16": '{"task": "double", "items": [1]}'.encode("utf-16"),
+    "a mark in front": b'\xef\xbb\xbf{"task": "double", "items": [1]}',
+    "NaN": b'{"task": "double", "items": [NaN]}',
+    "infinity": b'{"task": "keep", "items": [-Infinity]}',
+    "a number without end": b'{"task": "keep", "items": [1e999]}',
+    "a number of many digits": b'{"task": "keep", "items": [' + b"9" * 5_000 + b"]}",
+    "a name twice": b'{"task": "double", "task": "keep", "items": [1]}',
+    "a name twice inside": b'{"task": "keep", "items": [{"a": 1, "a": 2}]}',
+    "NUL": b'{"task": "keep", "items": ["\\u0000"]}',
+    "NUL in a name": b'{"task": "keep", "items": [{"\\u0000": 1}]}',
+    "half a character": b'{"task": "keep", "items": ["\\ud800"]}',
+    "half a character in a name": b'{"\\udfff": 1, "task": "keep", "items": [1]}',
+    "111 levels": b'{"task": "keep", "items": ' + b"[" * 110 + b"]" * 110 + b"}",
+    "100,000 levels": b"[" * 100_000 + b"]" * 100_000,
+    "100,000 objects": b'{"a":' * 30_000 + b"1" + b"}" * 30_000,
+}
+SENSELESS: list[Any] = [
+    1,
+    [],
+    {},
+    "double",
+    {"task": "double"},
+    {"task": "double", "items": []},
+    {"task": "double", "items": None},
+    {"task": "double", "items": [1], "jobs": [{"payload": 1}]},
+    {"task": "double", "items": "12"},
+    {"task": "double", "items": {"a": 1}},
+    {"task": "double", "items": [1], "unknown": 1},
+    {"task": "double", "items": [1], "tenant": "bob"},
+    {"task": "double", "items": [1], "priority": 99_999},
+    {"task": "double", "items": [1], "priority": "high"},
+    {"task": "double", "items": [1], "delay": -1},
+    {"task": "double", "items": [1], "delay": 1e300},
+    {"task": "double", "items": [1], "delay": 1, "run_at": "2030-01-01T00:00:00Z"},
+    {"task": "double", "items": [1], "run_at": "2030-01-01T00:00:00"},
+    {"task": "double", "items": [1], "run_at": "9999-12-31T23:59:59-14:00"},
+    {"task": "double", "items": [1], "expires_in": -5},
+    {"task": "double", "items": [1], "limit": 0},
+    {"task": "double", "items": [1], "limit": 2**31},
+    {"task": "double", "items": [1], "labels": {"": "x"}},
+    {"task": "double", "items": [1], "labels": {"x": 1}},
+    {"task": "double", "items": [1], "labels": ["x"]},
+    {"task": "double", "items": [1], "notify": ["nobody"]},
+    {"task": "double", "items": [1], "notify": ["http://127.0.0.1/"]},
+    {"task": "double", "items": [1], "notify": ["a@example.com"] * 21},
+    {"task": "double", "jobs": [{"payload": 1, "delay": "soon"}]},
+    {"task": "double", "jobs": [{"payload": 1, "dedup_key": ""}]},
+    {"task": "double", "jobs": [{"payload": 1, "cache_key": "x" * 501}]},
+    {"task": "double", "jobs": [1]},
+    {"task": "double", "items": [1, "x"]},
+    {"task": "nothing", "items": [1]},
+    {"task": "", "items": [1]},
+    {"task": "a b", "items": [1]},
+    {"task": 7, "items": [1]},
+    {"task": "batchmill.webhook", "items": [{}]},
+    {"task": "keep", "items": [[[[[]]]]] * 3 + [json.loads("[" * 102 + "]" * 102)]},
+    {"task": "shout", "items": [{"file": {"artifact": "00000000-0000-4000-8000-000000000000"}}]},
+    {"task": "double", "jobs": [{"wrong": n} for n in range(1_000)]},
+]
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_cannot_be_read_is_refused(body: bytes, ada: Tenant) -> None:
+    for operation in WITH_JSON:
+        answer = await send(ada, operation, body)
+        assert answer.status_code in (400, 422), (str(operation), answer.text)
+        problem(answer)
+    assert problem(await send(ada, WITH_JSON[0], body)) == (400, "bad_request")
+    assert ada.has_nothing
+
+
+async def send(tenant: Tenant, operation: Operation, body: bytes) -> Any:
+    asked = operation.request(id="00000000-0000-4000-8000-000000000000", name="double")
+    asked.pop("json")
+    return await tenant.client.request(
+        **asked, content=body, headers={"Content-Type": "application/json"}
+    )
+
+
+async def test_what_makes_no_sense_is_refused(ada: Tenant) -> None:
+    for body in SENSELESS:
+        answer = await ada.client.post("/v1/batches", json=body)
+        assert answer.status_code in (404, 422), (body, answer.text)
+        problem(answer)
+        assert len(answer.content) < 20_000
+    assert ada.has_nothing
+
+
+async def test_a_body_may_have_so_many_bytes_and_not_one_more(ada: Tenant) -> None:
+    for size, status in ((MOST, 202), (MOST + 1, 413)):
+        body = json.dumps({"task": "keep", "items": [""]}).encode()
+        body = body.replace(b'""', b'"%b"' % (b"x" * (size - len(body))))
+        assert len(body) == size
+        answer = await ada.client.post("/v1/batches", content=body)
+        assert answer.status_code == status
+    assert problem(answer) == (413, "too_large")
+    found = (await ada.client.get("/v1/batches")).json()["batches"]
+    assert [batch["total"] for batch in found] == [1]
+
+
+async def test_a_body_without_an_announced_size_is_bounded_too(ada: Tenant) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        yield b'{"task": "keep", "items": ["'
+        for _ in range(100):
+            yield b"x" * 10_000
+
+    answer = await ada.client.post("/v1/batches", content=endless())
+    assert problem(answer) == (413, "too_large")
+    assert ada.has_nothing
+
+
+async def test_a_payload_is_as_deep_as_the_library_takes_it(ada: Tenant) -> None:
+    deep = json.loads("[" * 100 + "]" * 100)
+    assert (await ada.batch("keep", [deep]))["total"] == 1
+
+
+async def test_many_faults_are_told_in_a_short_answer(ada: Tenant) -> None:
+    body = {"task": "double", "jobs": [{"wrong": n} for n in range(5_000)]}
+    answer = await ada.client.post("/v1/batches", json=body)
+    assert problem(answer) == (422, "invalid_request")
+    assert len(answer.json()["errors"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/limits/double", {"slots": 1}),
+        ("/v1/limits/task:double", {}),
+        ("/v1/limits/task:double", {"slots": -1}),
+        ("/v1/limits/task:double", {"slots": "many"}),
+        ("/v1/limits/task:double", {"rate": 0}),
+        ("/v1/limits/task:double", {"rate": 1, "period": 0}),
+        ("/v1/limits/task:double", {"rate": 1, "period": 1e300}),
+        ("/v1/limits/task:double", {"slots": 1, "colour": "red"}),
+        ("/v1/schedules/x", {"cron": "never", "task": "double", "payload": 1}),
+        ("/v1/schedules/x", {"cron": "0 3 * * *", "task": "nothing"}),
+        ("/v1/schedules/x", {"cron": "0 3 * * *", "task": "double", "payload": "x"}),
+        (
+            "/v1/schedules/x",
+            {"cron": "0 3 * * *", "task": "double", "payload": 1, "timezone": "Mars"},
+        ),
+        (
+            "/v1/schedules/x",
+            {"cron": "0 3 * * *", "task": "double", "payload": 1, "timezone": "../x"},
+        ),
+        ("/v1/schedules/x", {"cron": "0 3 * * *", "task": "double", "payload": 1, "missed": "x"}),
+        ("/v1/schedules/x", {"cron": "0 3 30 2 *", "task": "double", "payload": 1}),
+        ("/v1/schedules/" + "x" * 501, {"cron": "0 3 * * *", "task": "double", "payload": 1}),
+    ],
+)
+async def test_a_change_that_makes_no_sense_is_refused(path: str, body: Any, ada: Tenant) -> None:
+    answer = await ada.client.put(path, json=body)
+    assert answer.status_code == 422, answer.text
+    problem(answer)
+    assert (await ada.client.get("/v1/schedules")).json() == {"schedules": []}
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "x", "ftp://example.com/", "http://127.0.0.1/", "https://[::1]/", "https://a@b@c/",
+     "https://example.com:99999/", "https://" + "x" * 2_000, "https://10.0.0.1/\r\nX: y"],
+)  # fmt: skip
+async def test_a_webhook_that_may_not_be_called_is_refused(url: str, ada: Tenant) -> None:
+    answer = await ada.client.post("/v1/webhooks", json={"url": url})
+    assert answer.status_code == 422, answer.text
+    problem(answer)
+    assert (await ada.client.get("/v1/webhooks")).json() == {"webhooks": []}

@@ -1,0 +1,95 @@
+"""The service does what its description says, whatever it is called with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.service.conftest import one_server
+from tests.service.operations import OPERATIONS, Operation
+from tests.service.tools import House
+
+CHECKS: list[Any] = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+BOUNDED = settings(
+    max_examples=15,
+    # The same calls every time.
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
+
+
+@dataclass(frozen=True)
+class Described:
+    """The description, and things that are there, by how their paths begin."""
+
+    schema: Any
+    headers: dict[str, str]
+    things: dict[str, Any]
+
+    def aim(self, case: Any, operation: Operation) -> None:
+        """At something that is there, so that not all of it ends with 404."""
+        kind = operation.path.removeprefix("/v1/").partition("/")[0]
+        for name in ("id", "name"):
+            if kind in self.things and name in (case.path_parameters or {}):
+                case.path_parameters[name] = self.things[kind]
+        if isinstance(case.body, dict) and "task" in case.body:
+            case.body["task"] = "keep"
+
+
+@pytest.fixture(scope="session")
+def described(house: House) -> Described:
+    headers = {"Authorization": f"Bearer {house.key('described')}"}
+    with httpx.Client(base_url=house.url, headers=headers, timeout=60) as client:
+        body = {"task": "keep", "items": [1, {"a": None}]}
+        batch = client.post("/v1/batches", json=body).json()
+        client.get(batch["links"]["events"])
+        jobs = client.get(batch["links"]["jobs"]).json()["jobs"]
+        file = client.put("/v1/artifacts?name=a", content=b"text").json()
+    things = {
+        "batches": batch["id"],
+        "jobs": jobs[0]["id"],
+        "artifacts": file["id"],
+        "limits": "tenant:described",
+        "tasks": "shout",
+    }
+    schema = schemathesis.openapi.from_url(f"{house.url}/openapi.json")
+    return Described(schema, headers, things)
+
+
+@one_server
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_no_call_gets_an_answer_that_is_not_described(
+    operation: Operation, described: Described
+) -> None:
+    called = described.schema[operation.path][operation.method]
+    modes = [called.as_strategy(generation_mode=GenerationMode.POSITIVE)]
+    if called.body or any(called.iter_parameters()):
+        modes.append(called.as_strategy(generation_mode=GenerationMode.NEGATIVE))
+
+    @BOUNDED
+    @given(st.one_of(modes), st.booleans())
+    def calls(case: Any, is_aimed: bool) -> None:
+        if is_aimed:
+            described.aim(case, operation)
+        case.call_and_validate(headers=described.headers, checks=CHECKS, timeout=60)
+
+    calls()

@@ -1,0 +1,209 @@
+"""Each endpoint, the way it is meant."""
+
+import httpx
+import pytest
+
+from tests.service.tools import Tenant, problem
+
+
+async def test_jobs_are_listed_and_looked_at(ada: Tenant) -> None:
+    batch = await ada.batch(items=[1, 13])
+    await ada.finished(batch)
+    found = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
+    assert [(job["position"], job["state"], job["code"]) for job in found] == [
+        (0, "completed", None),
+        (1, "failed", "unlucky"),
+    ]
+    good, bad = [(await ada.client.get(f"/v1/jobs/{job['id']}")).json() for job in found]
+    assert (good["result"], good["error"]) == (2, None)
+    assert (bad["attempts"][0]["code"], bad["error"]["message"]) == (
+        "unlucky",
+        "Thirteen is not served.",
+    )
+    assert (await ada.client.get(f"/v1/jobs/{good['id']}/result")).json() == 2
+    assert problem(await ada.client.get(f"/v1/jobs/{bad['id']}/result")) == (409, "conflict")
+
+
+async def test_a_failed_job_is_retried_and_a_completed_one_is_not(ada: Tenant) -> None:
+    batch = await ada.batch(items=[1, 13])
+    await ada.finished(batch)
+    good, bad = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
+    assert (await ada.client.post(f"/v1/jobs/{bad['id']}/retry")).json() == {"jobs": 1}
+    assert problem(await ada.client.post(f"/v1/jobs/{good['id']}/retry")) == (409, "conflict")
+    await ada.finished(batch)
+    assert (await ada.client.get(batch["links"]["self"])).json()["generation"] == 2
+    assert (await ada.client.post(f"/v1/batches/{batch['id']}/retry")).json() == {"jobs": 1}
+
+
+async def test_batches_and_jobs_are_cancelled_and_deleted(ada: Tenant) -> None:
+    batch = await ada.batch("hold", [1, 2, 3])
+    at = batch["links"]["self"]
+    assert problem(await ada.client.delete(at)) == (409, "conflict")
+    job = (await ada.client.get(f"{at}/jobs")).json()["jobs"][2]["id"]
+    assert (await ada.client.post(f"/v1/jobs/{job}/cancel")).json() == {"jobs": 1}
+    assert (await ada.client.post(f"{at}/cancel")).json()["jobs"] == 2
+    await ada.finished(batch)
+    assert (await ada.client.get(at)).json()["state"] == "cancelled"
+    results = (await ada.client.get(f"{at}/results")).json()
+    assert [each["position"] for each in results["cancelled"]] == [0, 1, 2]
+    assert (await ada.client.delete(at)).status_code == 204
+    assert problem(await ada.client.get(at)) == (404, "not_found")
+    assert problem(await ada.client.get(f"/v1/jobs/{job}")) == (404, "not_found")
+
+
+async def test_jobs_have_options_of_their_own(ada: Tenant) -> None:
+    jobs = [
+        {"payload": 1, "priority": 5, "delay": 600},
+        {"payload": 2, "dedup_key": "same"},
+        {"payload": 3, "dedup_key": "same"},
+        {"payload": 4, "run_at": "2100-01-01T00:00:00+02:00"},
+    ]
+    answer = await ada.client.post("/v1/batches", json={"task": "hold", "jobs": jobs})
+    assert (answer.status_code, answer.json()["total"], answer.json()["duplicates"]) == (202, 3, 1)
+    found = (await ada.client.get(answer.json()["links"]["jobs"])).json()["jobs"]
+    assert found[0]["priority"] == 5
+    assert found[-1]["run_at"].startswith("2099-12-31T22:00")
+
+
+async def test_the_same_key_gives_the_same_batch(ada: Tenant, bob: Tenant) -> None:
+    body, key = {"task": "double", "items": [1]}, {"Idempotency-Key": "once"}
+    first = await ada.client.post("/v1/batches", json=body, headers=key)
+    again = await ada.client.post("/v1/batches", json=body, headers=key)
+    assert first.json()["id"] == again.json()["id"]
+    other = await ada.client.post("/v1/batches", json=body | {"items": [2]}, headers=key)
+    assert problem(other) == (422, "idempotency_conflict")
+    his = await bob.client.post("/v1/batches", json=body, headers=key)
+    assert his.json()["id"] != first.json()["id"]
+    for bad in ("", "x" * 501):
+        answer = await ada.client.post("/v1/batches", json=body, headers={"Idempotency-Key": bad})
+        assert problem(answer) == (422, "invalid_request")
+    assert len((await ada.client.get("/v1/batches")).json()["batches"]) == 1
+
+
+async def test_tasks_are_listed_paused_and_resumed(ada: Tenant) -> None:
+    found = (await ada.client.get("/v1/tasks")).json()["tasks"]
+    assert {"double", "shout", "keep", "hold"} <= {task["name"] for task in found}
+    assert (await ada.client.post("/v1/tasks/shout/pause")).json()["paused"] is True
+    assert (await ada.client.post("/v1/tasks/shout/resume")).json()["paused"] is False
+    assert problem(await ada.client.post("/v1/tasks/nothing/pause")) == (404, "not_found")
+
+
+async def test_limits_are_set_paused_and_reset(ada: Tenant) -> None:
+    at = f"/v1/limits/task:keep/tenant:{ada.name}"
+    limit = (await ada.client.put(at, json={"slots": 3, "rate": 5, "period": 60})).json()
+    assert (limit["slots"], limit["rate"], limit["period"], limit["is_set"]) == (3, 5, 60, True)
+    assert (await ada.client.post(f"{at}/pause")).json()["paused"] is True
+    assert (await ada.client.post(f"{at}/resume")).json()["paused"] is False
+    assert (await ada.client.put(at, json={"slots": "unlimited"})).json()["slots"] is None
+    names = [each["name"] for each in (await ada.client.get("/v1/limits")).json()["limits"]]
+    assert f"task:keep/tenant:{ada.name}" in names
+    assert (await ada.client.put(at, json={"reset": True})).json()["is_set"] is False
+    absent = await ada.client.put("/v1/limits/tenant:nobody", json={"reset": True})
+    assert problem(absent) == (404, "not_found")
+
+
+async def test_schedules_are_made_changed_and_deleted(ada: Tenant, bob: Tenant) -> None:
+    body = {"cron": "0 3 * * *", "task": "double", "payload": 1, "timezone": "Europe/Vienna"}
+    for cron in ("0 3 * * *", "0 4 * * *"):
+        answer = await ada.client.put("/v1/schedules/every night", json=body | {"cron": cron})
+        assert (answer.status_code, answer.json()["cron"]) == (200, cron)
+    assert (await bob.client.get("/v1/schedules")).json() == {"schedules": []}
+    (only,) = (await ada.client.get("/v1/schedules")).json()["schedules"]
+    assert (only["name"], only["timezone"]) == ("every night", "Europe/Vienna")
+    assert (await ada.client.delete("/v1/schedules/every night")).status_code == 204
+    assert problem(await ada.client.delete("/v1/schedules/every night")) == (404, "not_found")
+
+
+async def test_the_version_and_the_description_can_be_had_without_a_key(ada: Tenant) -> None:
+    async with httpx.AsyncClient(base_url=ada.house.url) as client:
+        assert (await client.get("/v1/version")).json()["schema_version"] > 3
+        assert (await client.get("/openapi.json")).json()["info"]["title"] == "batchmill"
+
+
+async def test_pages_follow_one_another(ada: Tenant) -> None:
+    batches = [(await ada.batch(items=range(3)))["id"] for _ in range(5)]
+    assert [each["id"] for each in await pages(ada, "/v1/batches", "batches", 2)] == batches[::-1]
+    jobs = await pages(ada, f"/v1/batches/{batches[0]}/jobs", "jobs", 1)
+    assert [job["position"] for job in jobs] == [0, 1, 2]
+    done = await pages(ada, "/v1/batches", "batches", 2, task="keep")
+    assert done == []
+
+
+async def pages(tenant: Tenant, path: str, name: str, size: int, **more: str) -> list[dict]:
+    found, cursor = [], {}
+    while True:
+        answer = await tenant.client.get(path, params={"size": size, **cursor, **more})
+        page = answer.json()
+        assert len(page[name]) <= size
+        found += page[name]
+        if page["next"] is None:
+            return found
+        cursor = {"cursor": page["next"]}
+
+
+async def test_a_cursor_that_was_tampered_with_is_refused(ada: Tenant, bob: Tenant) -> None:
+    for tenant in (ada, ada, bob):
+        await tenant.batch(items=[1, 2])
+    batch = await bob.batch(items=[1, 2])
+    page = {"size": 1}
+    mine, his = [
+        (await each.client.get("/v1/batches", params=page)).json()["next"] for each in (ada, bob)
+    ]
+    jobs = (await bob.client.get(f"/v1/batches/{batch['id']}/jobs", params=page)).json()["next"]
+    flipped = [
+        mine[:at] + ("A" if mine[at] != "A" else "B") + mine[at + 1 :] for at in range(len(mine))
+    ]
+    for cursor in [
+        his,
+        jobs,
+        "",
+        "x",
+        "....",
+        mine[:-1],
+        mine + "A",
+        "é",
+        "x" * 999,
+        *flipped[::7],
+    ]:
+        answer = await ada.client.get("/v1/batches", params=page | {"cursor": cursor})
+        assert problem(answer) == (400, "bad_request"), cursor
+    good = await ada.client.get("/v1/batches", params=page | {"cursor": mine})
+    assert good.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["size=0", "size=1001", "size=x", "size=1e3", "size=99999999999999999999", "state=lost",
+     "state=", "task=", "task=" + "x" * 501, "cursor=" + "x" * 1_001],
+)  # fmt: skip
+async def test_a_filter_that_makes_no_sense_is_refused(query: str, ada: Tenant) -> None:
+    assert problem(await ada.client.get(f"/v1/batches?{query}")) == (422, "invalid_request")
+
+
+@pytest.mark.parametrize("query", ["task=%00", "cursor=%00", "state=%00", "size=%00", "x=%00"])
+async def test_nul_in_a_query_is_refused(query: str, ada: Tenant) -> None:
+    assert problem(await ada.client.get(f"/v1/batches?{query}")) == (400, "bad_request")
+
+
+@pytest.mark.parametrize("task", ["'; drop table batches --", "%ff", "\u202e", "../", "%s", "{0}"])
+async def test_a_filter_is_only_compared(task: str, ada: Tenant) -> None:
+    await ada.batch()
+    answer = await ada.client.get("/v1/batches", params={"task": task})
+    assert answer.json() == {"batches": [], "next": None}
+
+
+@pytest.mark.parametrize("after", ["-1", "x", "1.5", "٣", "9" * 19, "1\n2"])
+async def test_a_place_in_a_log_that_is_none_is_refused(after: str, ada: Tenant) -> None:
+    batch = await ada.batch()
+    answer = await ada.client.get(batch["links"]["events"], params={"after": after})
+    assert problem(answer) == (400, "bad_request")
+
+
+async def test_who_is_told_can_be_seen(ada: Tenant) -> None:
+    batch = await ada.batch("hold", [1])
+    at = f"{batch['links']['self']}/notifications"
+    for targets in ([], ["nobody"], ["http://127.0.0.1/"], "a@example.com"):
+        answer = await ada.client.post(at, json={"targets": targets})
+        assert answer.status_code == 422, answer.text
+        problem(answer)
+    assert (await ada.client.get(at)).json() == {"notifications": []}

@@ -1,0 +1,180 @@
+"""Forms with files, right and wrong, in whatever pieces they come."""
+
+import itertools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.service.conftest import one_server
+from tests.service.tools import Tenant, problem
+
+pytestmark = one_server
+
+TYPE = {"Content-Type": "multipart/form-data; boundary=b"}
+
+
+def field(name: str, text: bytes | str) -> bytes:
+    value = text.encode() if isinstance(text, str) else text
+    return (
+        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'.encode() + value + b"\r\n"
+    )
+
+
+def file(name: str, content: bytes, part: str = "file", more: str = "") -> bytes:
+    head = f'--b\r\nContent-Disposition: form-data; name="{part}"; filename="{name}"\r\n{more}\r\n'
+    return head.encode() + content + b"\r\n"
+
+
+TASK, A, END = field("task", "shout"), file("a.txt", b"ann"), b"--b--\r\n"
+
+
+async def post(tenant: Tenant, *parts: bytes, **headers: str) -> httpx.Response:
+    sent = TYPE | {name.replace("_", "-"): value for name, value in headers.items()}
+    return await tenant.client.post("/v1/batches", content=b"".join(parts), headers=sent)
+
+
+async def loud(tenant: Tenant, answer: httpx.Response) -> list[str]:
+    """What the jobs of a form made of its files."""
+    assert answer.status_code == 202, answer.text
+    await tenant.finished(answer.json())
+    results = (await tenant.client.get(answer.json()["links"]["results"])).json()["results"]
+    contents = []
+    for each in results:
+        at = f"/v1/artifacts/{each['result']['artifact']}/content"
+        contents.append((await tenant.client.get(at)).text)
+    return contents
+
+
+async def test_each_file_makes_a_job_in_whatever_order_the_parts_come(ada: Tenant) -> None:
+    note = field("payload", '{"note": "all"}')
+    for parts in itertools.permutations([TASK, A, note]):
+        answer = await post(ada, *parts, file("b.txt", b"bob"), END)
+        assert await loud(ada, answer) == ["ANN", "BOB"]
+        job = (await ada.client.get(answer.json()["links"]["jobs"])).json()["jobs"][0]["id"]
+        assert (await ada.client.get(f"/v1/jobs/{job}")).json()["payload"]["note"] == "all"
+
+
+async def test_files_of_the_same_name_and_empty_ones_are_files_too(ada: Tenant) -> None:
+    answer = await post(ada, TASK, A, A, file("a.txt", b""), END)
+    assert await loud(ada, answer) == ["ANN", "ANN", ""]
+    archive = await ada.client.get(answer.json()["links"]["archive"])
+    assert archive.content.startswith(b"PK")
+
+
+async def test_options_come_as_text(ada: Tenant) -> None:
+    options = {"limit": "2", "priority": "-5", "labels": '{"of": "ada"}', "delay": "600"}
+    fields = [field(name, text) for name, text in options.items()]
+    answer = await post(ada, TASK, A, *fields, END)
+    batch = answer.json()
+    assert (answer.status_code, batch["labels"]) == (202, {"of": "ada"})
+    job = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"][0]
+    assert (job["priority"], job["state"]) == (-5, "scheduled")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 61])
+async def test_it_does_not_matter_where_the_body_is_cut_into_pieces(size: int, ada: Tenant) -> None:
+    tricky = b"\r\n--a\r\n--\r\r\n-\r\n--"
+    body = TASK + file("a.txt", tricky) + file("b.txt", b"\r\n") + END
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(body), size):
+            yield body[at : at + size]
+
+    answer = await ada.client.post("/v1/batches", content=pieces(), headers=TYPE)
+    assert await loud(ada, answer) == [tricky.upper().decode(), "\r\n"]
+
+
+async def test_many_small_parts_in_one_piece_are_taken(ada: Tenant) -> None:
+    files = [file(f"{n:0190}.txt", b"%d" % n) for n in range(59)]
+    answer = await post(ada, TASK, *files, END)
+    assert (answer.status_code, answer.json()["total"]) == (202, 59)
+
+
+async def test_the_same_form_again_gives_the_same_batch(ada: Tenant) -> None:
+    first = await post(ada, TASK, A, END, Idempotency_Key="once")
+    again = await post(ada, TASK, A, END, Idempotency_Key="once")
+    assert first.json()["id"] == again.json()["id"]
+    other = await post(ada, TASK, file("a.txt", b"eve"), END, Idempotency_Key="once")
+    assert problem(other) == (422, "idempotency_conflict")
+    await ada.finished(first.json())
+    assert len(ada.files) == 2
+
+
+BAD: dict[str, tuple[list[bytes], int, str]] = {
+    "empty": ([b""], 400, "bad_request"),
+    "no form": ([b"hello"], 400, "bad_request"),
+    "JSON": ([b'{"task": "shout"}'], 400, "bad_request"),
+    "text in front": ([b"hello\r\n", TASK, A, END], 400, "bad_request"),
+    "another boundary": ([TASK.replace(b"--b", b"--c"), END], 400, "bad_request"),
+    "no end": ([TASK, A], 400, "bad_request"),
+    "cut in a header": ([TASK, A[:30]], 400, "bad_request"),
+    "no file": ([TASK, END], 400, "bad_request"),
+    "no task": ([A, END], 422, "invalid_request"),
+    "an unknown task": ([field("task", "nothing"), A, END], 422, "unknown_task"),
+    "an unknown field": ([TASK, A, field("colour", "red"), END], 422, "invalid_request"),
+    "items": ([TASK, A, field("items", "[1]"), END], 422, "invalid_request"),
+    "a bad option": ([TASK, A, field("limit", "0"), END], 422, "invalid_request"),
+    "a field twice": ([TASK, TASK, A, END], 400, "bad_request"),
+    "a payload that is no JSON": ([TASK, A, field("payload", "{"), END], 400, "bad_request"),
+    "a payload that is no object": ([TASK, A, field("payload", "[]"), END], 400, "bad_request"),
+    "NaN": ([TASK, A, field("payload", '{"note": NaN}'), END], 400, "bad_request"),
+    "a payload that does not fit": (
+        [TASK, A, field("payload", '{"note": 1}'), END], 422, "invalid_payload"),
+    "labels that are no JSON": ([TASK, A, field("labels", '{"a"'), END], 400, "bad_request"),
+    "a field that is not UTF-8": ([field("task", b"\xff"), A, END], 400, "bad_request"),
+    "NUL": ([field("task", b"sh\0out"), A, END], 400, "bad_request"),
+    "NUL in a name": ([TASK, file("a.txt", b"ann", "fi\0le"), END], 400, "bad_request"),
+    "another name of the file": ([TASK, file("a.txt", b"ann", "data"), END], 422, "invalid_payload"),
+    "no disposition": ([TASK, A, b"--b\r\nX: y\r\n\r\nz\r\n", END], 400, "bad_request"),
+    "no headers": ([TASK, A, b"--b\r\n\r\nz\r\n", END], 400, "bad_request"),
+    "no name": (
+        [TASK, A, b"--b\r\nContent-Disposition: form-data\r\n\r\nz\r\n", END], 400, "bad_request"),
+    "an attachment": (
+        [TASK, A, b'--b\r\nContent-Disposition: attachment; name="x"\r\n\r\nz\r\n', END],
+        400, "bad_request"),
+    "a huge header": (
+        [TASK, A, file("b", b"", more="X: " + "y" * 9_000 + "\r\n"), END], 400, "bad_request"),
+    "a huge name": ([TASK, A, file("b" * 9_000, b""), END], 400, "bad_request"),
+    "many headers": (
+        [TASK, A, file("b", b"", more="".join(f"X{n}: y\r\n" for n in range(50))), END],
+        400, "bad_request"),
+    "a bad media type": (
+        [TASK, A, file("b", b"", more="Content-Type: nonsense\r\n"), END], 422, "invalid_input"),
+    "too many parts": ([TASK, A, *[field(f"f{n}", "") for n in range(60)], END], 413, "too_large"),
+    "too large a field": ([TASK, A, field("payload", "x" * 200_001), END], 413, "too_large"),
+    "too large fields": (
+        [TASK, A, field("payload", "x" * 199_900), field("labels", "x" * 200), END],
+        413, "too_large"),
+    "too large a file": (
+        [TASK, A, file("b.txt", b"x" * 300_001), END], 413, "artifact_too_large"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("parts", "status", "code"), BAD.values(), ids=BAD)
+async def test_a_form_that_is_wrong_is_refused_and_leaves_nothing(
+    parts: list[bytes], status: int, code: str, ada: Tenant
+) -> None:
+    assert problem(await post(ada, *parts)) == (status, code)
+    assert ada.has_nothing
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=" + "b" * 300,
+     "multipart/mixed; boundary=b", "multipart/", 'multipart/form-data; boundary="', "multipart/\xe9"],
+)  # fmt: skip
+async def test_a_form_without_a_boundary_is_refused(content_type: str, ada: Tenant) -> None:
+    headers: Any = {b"Content-Type": content_type.encode("latin-1")}
+    answer = await ada.client.post("/v1/batches", content=TASK + A + END, headers=headers)
+    assert problem(answer) == (400, "bad_request")
+    assert ada.has_nothing
+
+
+async def test_names_of_files_are_made_safe(ada: Tenant) -> None:
+    files = [file(name, b"x") for name in ("../../x", "C:\\temp\\y.txt", "", "\xe9.txt", "ключ")]
+    answer = await post(ada, TASK, *files, END)
+    found = (await ada.client.get(f"{answer.json()['links']['self']}/artifacts")).json()
+    names = {each["name"] for each in found["artifacts"] if each["kind"] == "input"}
+    assert names == {"x", "y.txt", "file", "é.txt", "ключ"}

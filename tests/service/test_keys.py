@@ -1,0 +1,249 @@
+"""Keys: what they let in, and that their secrets are nowhere to be found."""
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from batchmill import Mill
+from batchmill.config import ServiceSettings
+from batchmill.domain.key import Key
+from batchmill.errors import ConfigurationError
+from batchmill.service import create_app
+from tests.cli.conftest import Cli
+from tests.library.tools import later, one, rows
+from tests.service.conftest import OPTIONS, Served, one_server, running
+from tests.service.shop import shop_on
+from tests.service.tools import House, Tenant, make_key, problem
+
+pytestmark = one_server
+
+KEY = re.compile(r"bm_[0-9a-z]{8}_[0-9A-Za-z_-]{43}")
+
+
+async def test_keys_are_made_listed_and_revoked(dsn: str, sql: psycopg.Connection[Any]) -> None:
+    cli = Cli(dsn)
+    (text,) = await cli.lines("keys", "create", "for ada", "--tenant", "ada", "--expires", "90d")
+    assert KEY.fullmatch(text)
+    id = text.split("_")[1]
+    (record,) = await cli.json("keys")
+    assert (record["id"], record["name"], record["tenant"]) == (id, "for ada", "ada")
+    assert record["scopes"] == ["read", "submit"]
+    assert text.split("_", 2)[2] not in json.dumps(record)
+    shown = "\n".join(await cli.lines("keys", "list"))
+    assert id in shown and text not in shown
+    assert "revoked" in (await cli.lines("keys", "revoke", id))[0]
+    assert "revoked" in "\n".join(await cli.lines("keys"))
+    assert (await cli("keys", "revoke", "nothing")).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--scope", "all"), ("--expires", "soon"), ("--expires", "-1d"), ("--tenant", "")],
+)
+async def test_a_key_that_makes_no_sense_is_not_made(
+    words: tuple[str, str], dsn: str, sql: psycopg.Connection[Any]
+) -> None:
+    assert (await Cli(dsn)("keys", "create", "x", *words)).exit_code == 2
+    assert one(sql, "select count(*) from batchmill.api_keys") == (0,)
+
+
+async def test_quotas_are_set_listed_and_deleted(dsn: str) -> None:
+    cli = Cli(dsn)
+    assert await cli.lines("quotas") == ["No tenant has a quota."]
+    await cli.lines("quotas", "set", "ada", "--requests", "60", "--storage", "10MB")
+    (quota,) = await cli.json("quotas")
+    assert (quota["tenant"], quota["requests_per_minute"], quota["active_jobs"]) == (
+        "ada",
+        60,
+        None,
+    )
+    assert quota["storage_bytes"] in (10_000_000, 10 * 1_048_576)
+    for bad in (("--requests", "0"), ("--active", "-1"), ("--storage", "much")):
+        assert (await cli("quotas", "set", "bob", *bad)).exit_code == 2
+    await cli.lines("quotas", "delete", "ada")
+    assert (await cli("quotas", "delete", "ada")).exit_code == 3
+    assert await cli.json("quotas") == []
+
+
+async def test_a_revoked_key_lets_nothing_in(house: House, ada: Tenant) -> None:
+    key = house.key(ada.name)
+    async with house.client(key) as client:
+        assert (await client.get("/v1/batches")).status_code == 200
+        await Cli(house.dsn).lines("keys", "revoke", key.split("_")[1])
+        assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
+
+
+async def test_an_expired_key_lets_nothing_in(
+    dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
+) -> None:
+    """The server's clock is two hours ahead of the one that the keys were made by."""
+    expired, valid = make_key(sql, "ada", expires_in="1 h"), make_key(sql, "ada", expires_in="3 h")
+    async with running(create_app(shop_on(later(dsn, "2h"), tmp_path))) as client:
+        client.headers["Authorization"] = f"Bearer {expired}"
+        assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
+        client.headers["Authorization"] = f"Bearer {valid}"
+        assert (await client.get("/v1/batches")).status_code == 200
+
+
+async def test_the_secret_of_another_key_does_not_fit(house: House, ada: Tenant) -> None:
+    first, second = (Key.read(house.key(ada.name)) for _ in range(2))
+    assert first and second
+    mixed = Key(first.id, second.secret).text
+    async with house.client(mixed) as client:
+        assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
+
+
+async def test_when_a_key_was_used_is_known(house: House, ada: Tenant) -> None:
+    await ada.client.get("/v1/batches")
+    used = "select count(last_used_at) from batchmill.api_keys where tenant = %s"
+    assert one(house.sql, used, ada.name) == (1,)
+
+
+async def test_secrets_are_nowhere_to_be_found(
+    shop: Mill, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither in what is logged nor in any row: only what the client itself logs is left out."""
+    caplog.set_level(logging.DEBUG)
+    key, wrong = make_key(sql, "ada"), Key.new()
+    secrets = [key.split("_", 2)[2], wrong.secret]
+    async with running(create_app(shop, worker=OPTIONS)) as client:
+        client.headers["Authorization"] = f"Bearer {key}"
+        batch = (await client.post("/v1/batches", json={"task": "double", "items": [1, 13]})).json()
+        await client.get(batch["links"]["results"])
+        link = (await client.post(f"{batch['links']['events']}/link")).json()["url"]
+        secrets.append(link.partition("signature=")[2])
+        assert (await client.get(link)).status_code == 200
+        await client.post("/v1/batches", json={"task": "double", "items": ["x"]})
+        await client.post("/v1/batches", content=b"{")
+        client.headers["Authorization"] = f"Bearer {wrong.text}"
+        assert (await client.get("/v1/batches")).status_code == 401
+    said = [r.getMessage() for r in caplog.records if not r.name.startswith(("httpx", "httpcore"))]
+    assert said
+    everything = "\n".join(said) + everything_in(sql)
+    assert batch["id"] in everything
+    for secret in secrets:
+        assert len(secret) > 40
+        assert secret not in everything
+
+
+def everything_in(sql: psycopg.Connection[Any]) -> str:
+    tables = rows(
+        sql,
+        "select format('%%I.%%I', schemaname, tablename) from pg_tables where schemaname = 'batchmill'",
+    )
+    return "\n".join(str(row) for (table,) in tables for row in rows(sql, f"select * from {table}"))
+
+
+async def test_without_any_key_this_machine_is_served(client: httpx.AsyncClient) -> None:
+    port = client.base_url.port
+    assert (await client.get("/v1/batches")).status_code == 200
+    for host in (f"localhost:{port}", f"[::1]:{port}", "LOCALHOST", "127.0.0.1"):
+        assert (await client.get("/v1/batches", headers={"Host": host})).status_code == 200
+    own = {"Origin": f"http://127.0.0.1:{port}"}
+    assert (await client.get("/v1/batches", headers=own)).status_code == 200
+
+
+FOREIGN = [
+    {"X-Forwarded-For": "127.0.0.1"},
+    {"X-Forwarded-Host": "example.com"},
+    {"X-Forwarded-Proto": "https"},
+    {"X-Real-IP": "127.0.0.1"},
+    {"Forwarded": "for=127.0.0.1"},
+    {"Via": "1.1 proxy"},
+    {"Host": "example.com"},
+    {"Host": "127.0.0.1.example.com"},
+    {"Host": "localhost.example.com:80"},
+    {"Host": "192.0.2.1"},
+    {"Host": "["},
+    {"Host": ""},
+    {"Origin": "https://example.com"},
+    {"Origin": "null"},
+    {"Origin": "http://localhost"},
+    {"Origin": "["},
+]
+
+
+async def test_without_any_key_nobody_else_is_served(client: httpx.AsyncClient) -> None:
+    for headers in FOREIGN:
+        answer = await client.get("/v1/batches", headers=headers)
+        assert problem(answer) == (403, "forbidden"), headers
+
+
+async def test_the_first_key_closes_the_door(
+    client: httpx.AsyncClient, sql: psycopg.Connection[Any]
+) -> None:
+    assert (await client.get("/v1/batches")).status_code == 200
+    key = make_key(sql, "default")
+    assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
+    sql.execute("update batchmill.api_keys set revoked_at = now()")
+    assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
+    headers = {"Authorization": f"Bearer {key}"}
+    answer = await client.get("/v1/batches", headers=headers)
+    assert problem(answer) == (401, "not_authenticated")
+
+
+PROXIES = ("127.0.0.0/8", "10.0.0.0/8", "2001:db8::/32")
+SAID = [
+    ([], "127.0.0.1"),
+    (["192.0.2.7"], "192.0.2.7"),
+    (["6.6.6.6, 192.0.2.7"], "192.0.2.7"),
+    (["6.6.6.6, 192.0.2.7", "10.1.2.3"], "192.0.2.7"),
+    (["10.1.2.3"], "10.1.2.3"),
+    (["6.6.6.6, unknown"], "127.0.0.1"),
+    (["192.0.2.7\N{LATIN SMALL LETTER E WITH ACUTE}"], "127.0.0.1"),
+    (["2001:db9::1, 2001:db8::1"], "2001:db9::1"),
+]
+
+
+async def test_a_client_is_known_by_the_word_of_trusted_proxies_alone(
+    served: Served, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    make_key(sql, "ada")
+    async with served() as client:
+        assert await address_told(client, ["192.0.2.7"], caplog) == "127.0.0.1"
+    async with served(trusted_proxies=PROXIES) as client:
+        for said, address in SAID:
+            assert await address_told(client, said, caplog) == address, said
+
+
+async def address_told(
+    client: httpx.AsyncClient, said: list[str], caplog: pytest.LogCaptureFixture
+) -> str:
+    """Whom the log names when a key is not valid."""
+    headers: Any = [(b"X-Forwarded-For", each.encode("latin-1")) for each in said]
+    key = (b"Authorization", f"Bearer {Key.new().text}".encode())
+    answer = await client.get("/v1/batches", headers=[key, *headers])
+    assert problem(answer) == (401, "not_authenticated")
+    told = re.search(r"Someone at (.+) has a key that is not valid\.", caplog.messages[-1])
+    assert told
+    return told[1]
+
+
+def test_proxies_that_are_no_networks_are_refused(shop: Mill) -> None:
+    with pytest.raises(ConfigurationError, match="Trusted proxies are networks"):
+        create_app(shop, settings=ServiceSettings(trusted_proxies=("proxy.example.com",)))
+
+
+async def test_pages_of_other_sites_are_let_in_only_where_that_is_set(
+    served: Served, sql: psycopg.Connection[Any]
+) -> None:
+    headers = {
+        "Authorization": f"Bearer {make_key(sql, 'ada')}",
+        "Origin": "https://example.com",
+    }
+    async with served() as client:
+        answer = await client.get("/v1/batches", headers=headers)
+        assert "access-control-allow-origin" not in answer.headers
+    async with served(cors_origins=("https://example.com",)) as client:
+        answer = await client.get("/v1/batches", headers=headers)
+        assert answer.headers["access-control-allow-origin"] == "https://example.com"
+        other = await client.get(
+            "/v1/batches", headers=headers | {"Origin": "https://evil.example"}
+        )
+        assert "access-control-allow-origin" not in other.headers

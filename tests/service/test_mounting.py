@@ -1,0 +1,85 @@
+"""The service inside an application of the user's own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI, HTTPException
+
+from batchmill import Mill
+from batchmill.config import ServiceSettings
+from batchmill.service import service_router
+from tests.service.conftest import OPTIONS, running
+from tests.service.tools import finished, problem, submitted
+
+
+@asynccontextmanager
+async def mounted(mill: Mill, log: list[str], prefix: str = "") -> AsyncIterator[httpx.AsyncClient]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        log.append("up")
+        yield
+        log.append("down")
+
+    app = FastAPI(lifespan=lifespan)
+
+    @app.get("/mine/{id}")
+    async def get_batch(id: str) -> dict[str, str]:
+        if id == "none":
+            raise HTTPException(404, "no such thing of mine")
+        return {"mine": id}
+
+    @app.get("/broken")
+    async def download_artifact() -> None:
+        raise HTTPException(418)
+
+    app.include_router(
+        service_router(mill, settings=ServiceSettings(), worker=OPTIONS), prefix=prefix
+    )
+    async with running(app) as client:
+        yield client
+
+
+@pytest.mark.parametrize("prefix", ["", "/work", "/api/v2/work"])
+async def test_it_is_part_of_another_application(prefix: str, shop: Mill) -> None:
+    log: list[str] = []
+    async with mounted(shop, log, prefix) as client:
+        inner = httpx.AsyncClient(base_url=f"{client.base_url}{prefix}", timeout=30)
+        async with inner:
+            batch = await submitted(inner, "double", [1, 2])
+            file = (await inner.put("/v1/artifacts?name=a", content=b"ann")).json()
+            link = (await inner.post(f"/v1/artifacts/{file['id']}/link")).json()["url"]
+        assert batch["links"]["self"] == f"{prefix}/v1/batches/{batch['id']}"
+        assert (await finished(client, batch))[-1] == "batch_completed"
+        for at in batch["links"].values():
+            assert (await client.get(at)).status_code in (200, 204), at
+        assert link.startswith(f"{prefix}/v1/artifacts/{file['id']}/content?")
+        assert (await client.get(link)).content == b"ann"
+        assert (await client.get(f"{prefix}/healthz")).json() == {"status": "ok"}
+        assert log == ["up"]
+    assert log == ["up", "down"]
+
+
+async def test_the_users_own_routes_stay_as_they_are(shop: Mill) -> None:
+    async with mounted(shop, []) as client:
+        assert (await client.get("/mine/7")).json() == {"mine": "7"}
+        missing: Any = await client.get("/mine/none")
+        assert missing.json() == {"detail": "no such thing of mine"}
+        assert (await client.get("/nothing")).json() == {"detail": "Not Found"}
+        assert (await client.get("/broken")).status_code == 418
+        ours = await client.get("/v1/batches/00000000-0000-4000-8000-000000000000")
+        assert problem(ours) == (404, "not_found")
+        assert problem(await client.get("/v1/batches?size=x")) == (422, "invalid_request")
+        assert problem(await client.post("/v1/batches", content=b"{")) == (400, "bad_request")
+        paths = (await client.get("/openapi.json")).json()["paths"]
+        assert {"/mine/{id}", "/v1/batches"} <= paths.keys()
+
+
+async def test_it_can_be_started_again(shop: Mill) -> None:
+    for _ in range(2):
+        async with mounted(shop, []) as client:
+            batch = await submitted(client, "double", [1])
+            assert (await finished(client, batch))[-1] == "batch_completed"
+            assert (await client.get("/readyz")).status_code == 200

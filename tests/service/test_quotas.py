@@ -1,0 +1,194 @@
+"""What a tenant may use: exact, also for those who come at once, and nobody else pays for it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.library.tools import one
+from tests.service.tools import Tenant, problem
+
+AT_ONCE = 20
+
+
+async def at_once(tenant: Tenant, items: list[int], task: str = "hold") -> list[httpx.Response]:
+    body = {"task": task, "items": items}
+    return await asyncio.gather(
+        *(tenant.client.post("/v1/batches", json=body) for _ in range(AT_ONCE))
+    )
+
+
+def refusals(answers: list[httpx.Response]) -> list[dict[str, Any]]:
+    refused = [answer for answer in answers if answer.status_code != 202]
+    assert {problem(answer) for answer in refused} <= {(429, "quota_exceeded")}
+    return [answer.json() | {"header": answer.headers.get("Retry-After")} for answer in refused]
+
+
+async def test_requests_a_minute_are_counted(ada: Tenant) -> None:
+    ada.quota(requests_per_minute=5)
+    # The minute may end in between; then there are as many again, but not more.
+    answers = await asyncio.gather(*(ada.client.get("/v1/batches") for _ in range(AT_ONCE)))
+    passed = [answer for answer in answers if answer.status_code == 200]
+    assert len(passed) in (5, 10)
+    refused = [answer for answer in answers if answer.status_code != 200]
+    for answer in refused:
+        assert problem(answer) == (429, "quota_exceeded")
+        assert 1 <= int(answer.headers["Retry-After"]) <= 60
+        assert answer.json()["limit"] == 5
+
+
+async def test_a_new_minute_begins_anew(ada: Tenant) -> None:
+    ada.quota(requests_per_minute=1)
+    await ada.client.get("/v1/batches")
+    ada.house.sql.execute(
+        "update batchmill.usage set requests = 1, minute = minute - interval '1 min' "
+        "where tenant = %s",
+        [ada.name],
+    )
+    assert (await ada.client.get("/v1/batches")).status_code == 200
+
+
+async def test_active_jobs_are_exact(ada: Tenant) -> None:
+    ada.quota(active_jobs=10)
+    refused = refusals(await at_once(ada, [1, 2, 3]))
+    assert len(refused) == AT_ONCE - 3
+    assert {(each["limit"], each["header"]) for each in refused} == {(10, "30")}
+    assert one(
+        ada.house.sql, "select count(*) from batchmill.jobs where tenant = %s", ada.name
+    ) == (9,)
+    for batch in (await ada.client.get("/v1/batches")).json()["batches"]:
+        await ada.client.post(f"{batch['links']['self']}/cancel")
+        await ada.finished(batch)
+    assert (await ada.batch("hold", range(10)))["total"] == 10
+
+
+async def test_jobs_a_day_are_exact(ada: Tenant) -> None:
+    ada.quota(operations_per_day=10)
+    refused = refusals(await at_once(ada, [1, 2, 3], "double"))
+    assert len(refused) == AT_ONCE - 3
+    assert all(1 <= int(each["header"]) <= 86_400 for each in refused)
+    assert refused[-1]["limit"] == 10
+    assert len((await ada.client.get("/v1/batches")).json()["batches"]) == 3
+    assert (await ada.batch("double", [1]))["total"] == 1
+    ada.house.sql.execute("update batchmill.usage set day = day - 1 where tenant = %s", [ada.name])
+    assert (await ada.batch("double", range(10)))["total"] == 10
+
+
+async def test_what_was_submitted_before_costs_nothing(ada: Tenant) -> None:
+    ada.quota(operations_per_day=1)
+    body, key = {"task": "double", "items": [1]}, {"Idempotency-Key": "once"}
+    ids = {
+        (await ada.client.post("/v1/batches", json=body, headers=key)).json()["id"]
+        for _ in range(3)
+    }
+    assert len(ids) == 1
+
+
+async def test_what_is_refused_costs_nothing(ada: Tenant) -> None:
+    ada.quota(operations_per_day=2)
+    assert (
+        await ada.client.post("/v1/batches", json={"task": "double", "items": [1, "x"]})
+    ).is_error
+    assert refusals(
+        [await ada.client.post("/v1/batches", json={"task": "double", "items": [1] * 3})]
+    )
+    assert (await ada.batch("double", [1, 2]))["total"] == 2
+
+
+async def test_storage_is_checked_before_a_byte_is_read(ada: Tenant) -> None:
+    ada.quota(storage_bytes=1_000)
+    answer = await ada.client.put("/v1/artifacts", params={"name": "a"}, content=b"x" * 1_001)
+    assert problem(answer) == (507, "storage_exceeded")
+    assert (answer.json()["used"], answer.json()["limit"]) == (0, 1_000)
+    assert ada.has_nothing
+    await ada.file(b"x" * 1_000)
+    answer = await ada.client.put("/v1/artifacts", params={"name": "a"}, content=b"x")
+    assert (answer.json()["used"], answer.json()["limit"]) == (1_000, 1_000)
+
+
+async def test_storage_is_checked_while_bytes_come(ada: Tenant) -> None:
+    ada.quota(storage_bytes=100_000)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 10_000
+
+    answer = await ada.client.put("/v1/artifacts", params={"name": "a"}, content=chunks())
+    assert problem(answer) == (507, "storage_exceeded")
+    files = [("file", (f"{n}.txt", b"x" * 30_000)) for n in range(4)]
+    answer = await ada.client.post("/v1/batches", data={"task": "shout"}, files=files)
+    assert problem(answer) == (507, "storage_exceeded")
+    assert ada.has_nothing
+
+
+async def test_storage_is_exact_for_those_who_come_at_once(ada: Tenant) -> None:
+    ada.quota(storage_bytes=1_000)
+    answers = await asyncio.gather(
+        *(
+            ada.client.put("/v1/artifacts", params={"name": "a"}, content=b"x" * 300)
+            for _ in range(AT_ONCE)
+        )
+    )
+    stored = [answer for answer in answers if answer.status_code == 201]
+    assert len(stored) == 3
+    for answer in stored:
+        await ada.client.delete(f"/v1/artifacts/{answer.json()['id']}")
+    assert (await ada.file(b"x" * 1_000))["size"] == 1_000
+
+
+async def test_a_tenant_at_its_limits_keeps_nobody_else_out(ada: Tenant, bob: Tenant) -> None:
+    ada.quota(requests_per_minute=1, active_jobs=1, operations_per_day=1, storage_bytes=1)
+    answers = await asyncio.gather(
+        *(ada.client.post("/v1/batches", json={"task": "hold", "items": [1]}) for _ in range(50)),
+        *(bob.client.post("/v1/batches", json={"task": "double", "items": [1]}) for _ in range(20)),
+    )
+    assert {answer.status_code for answer in answers[50:]} == {202}
+    assert sum(answer.status_code == 202 for answer in answers[:50]) <= 1
+
+
+async def test_a_tenant_whose_submits_get_stuck_holds_nobody_else_up(
+    ada: Tenant, bob: Tenant
+) -> None:
+    """Each submit under way has a connection, and there are not many of them."""
+    ada.quota(active_jobs=1_000)
+    await ada.batch()
+    with psycopg.connect(ada.house.dsn) as blocking:
+        blocking.execute("select from batchmill.usage where tenant = %s for update", [ada.name])
+        stuck = asyncio.gather(
+            *(
+                ada.client.post("/v1/batches", json={"task": "double", "items": [1]})
+                for _ in range(AT_ONCE)
+            )
+        )
+        waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%%count_operations%%'"
+        while one(ada.house.sql, waiting)[0] < 1:
+            await asyncio.sleep(0.01)
+        for _ in range(5):
+            batch = await bob.batch()
+            await bob.finished(batch)
+    assert {answer.status_code for answer in await stuck} == {202}
+
+
+@pytest.mark.parametrize("tenant", ["own", "*"])
+async def test_the_quota_of_all_holds_for_those_without_their_own(
+    tenant: str, ada: Tenant, bob: Tenant
+) -> None:
+    ada.quota(active_jobs=5)
+    ada.house.sql.execute(
+        "insert into batchmill.quotas (tenant, active_jobs) values ('*', 2) "
+        "on conflict (tenant) do nothing"
+    )
+    try:
+        asked = ada if tenant == "own" else bob
+        answers = [
+            await asked.client.post("/v1/batches", json={"task": "hold", "items": list(range(n))})
+            for n in (6, 5, 3, 2)
+        ]
+        assert sum(answer.status_code == 202 for answer in answers) == 1
+        accepted = next(answer for answer in answers if answer.status_code == 202)
+        assert accepted.json()["total"] == (5 if tenant == "own" else 2)
+    finally:
+        ada.house.sql.execute("delete from batchmill.quotas where tenant = '*'")

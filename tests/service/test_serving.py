@@ -1,0 +1,152 @@
+"""`batchmill serve`, which only a real process can show."""
+
+import asyncio
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from tests.library.tools import one
+from tests.postgres import Server, start_pgbouncer, with_database
+from tests.service.conftest import one_server
+from tests.service.processes import Program, serve
+from tests.service.tools import finished, make_key, submitted
+
+
+async def test_it_serves_with_a_worker_inside(dsn: str, tmp_path: Path) -> None:
+    with serve(dsn, tmp_path) as server:
+        async with await server.client() as client:
+            batch = await submitted(client, "double", [1, 2])
+            assert (await finished(client, batch))[-1] == "batch_completed"
+        assert await server.end() == 0
+        assert "Traceback" not in server.said
+
+
+@one_server
+async def test_it_serves_with_workers_apart(dsn: str, tmp_path: Path) -> None:
+    with serve(dsn, tmp_path, "--no-worker") as server:
+        async with await server.client() as client:
+            batch = await submitted(client, "shout", [await sheet(client)])
+            with Program("worker", DATABASE_URL=dsn, BATCHMILL_ARTIFACTS=str(tmp_path)) as worker:
+                assert (await finished(client, batch))[-1] == "batch_completed"
+                assert await worker.end() == 0
+            results = (await client.get(batch["links"]["results"])).json()["results"]
+            at = f"/v1/artifacts/{results[0]['result']['artifact']}/content"
+            assert (await client.get(at)).text == "ANN"
+        assert await server.end() == 0
+
+
+async def sheet(client: Any) -> dict[str, Any]:
+    file = (await client.put("/v1/artifacts?name=a.txt", content=b"ann")).json()
+    return {"file": {"artifact": file["id"]}}
+
+
+@one_server
+async def test_a_signal_ends_streams_and_gives_jobs_back(
+    dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
+) -> None:
+    with serve(dsn, tmp_path, "--grace", "0.2") as server:
+        async with await server.client() as client:
+            batch = await submitted(client, "hold", [1])
+            async with client.stream("GET", batch["links"]["events"]) as stream:
+                lines = stream.aiter_lines()
+                while await anext(lines) != "event: job_started":
+                    pass
+                assert await server.end(signal.SIGTERM) == 0
+                rest = [line async for line in lines]
+        assert not [line for line in rest if line.startswith("event: batch_")]
+        assert "Traceback" not in server.said
+    assert one(sql, "select state, attempt from batchmill.jobs") == ("ready", 0)
+
+
+@one_server
+async def test_a_port_in_use_is_told_in_a_sentence(dsn: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with serve(dsn, tmp_path, "--port", port) as server:
+            assert await server.end(None) == 2
+            assert f"cannot be had on 127.0.0.1:{port}: Address already in use." in one_line(server)
+
+
+def one_line(program: Program) -> str:
+    assert "Traceback" not in program.said
+    return " ".join(program.said.split())
+
+
+@one_server
+async def test_others_are_served_only_with_a_key(
+    dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
+) -> None:
+    with serve(dsn, tmp_path, "--host", "0.0.0.0") as server:
+        assert await server.end(None) == 2
+        assert "Without any key only this machine is served" in one_line(server)
+    make_key(sql, "ada")
+    with serve(dsn, tmp_path, "--host", "0.0.0.0") as server:
+        await server.until_said("Serving on http://0.0.0.0:")
+        assert await server.end() == 0
+
+
+@one_server
+@pytest.mark.parametrize(
+    ("settings", "code", "said"),
+    [
+        ({"DATABASE_URL": "postgresql://x@127.0.0.1:1/x"}, 4, "does not answer"),
+        ({"BATCHMILL_TRUSTED_PROXIES": "everyone"}, 2, "Trusted proxies are networks"),
+    ],
+)
+async def test_what_is_wrong_at_the_start_is_told_in_a_sentence(
+    settings: dict[str, str], code: int, said: str, dsn: str, tmp_path: Path
+) -> None:
+    environment = {"DATABASE_URL": dsn, "BATCHMILL_ARTIFACTS": str(tmp_path)} | settings
+    with Program("serve", "--port", "0", **environment) as server:
+        assert await server.end(None) == code, server.said
+        assert said in one_line(server)
+
+
+@one_server
+async def test_it_serves_behind_pgbouncer(server: Server, dsn: str, tmp_path: Path) -> None:
+    bouncer = start_pgbouncer(server.dsn, pool_size=3)
+    if bouncer is None:
+        pytest.skip("Debian's pgbouncer is not installed.")
+    name = str(conninfo_to_dict(dsn)["dbname"])
+    with bouncer, serve(with_database(bouncer.dsn, name), tmp_path) as service:
+        with psycopg.connect(dsn, autocommit=True) as sql:
+            keys = [make_key(sql, tenant) for tenant in ("ada", "bob")]
+        clients = [await service.client(headers={"Authorization": f"Bearer {key}"}) for key in keys]
+        ids = await asyncio.gather(*(work_of(client) for client in clients))
+        for client, own in zip(clients, ids, strict=True):
+            found = (await client.get("/v1/batches", params={"size": 50})).json()["batches"]
+            assert {batch["id"] for batch in found} == own
+            await client.aclose()
+        assert await service.end() == 0
+
+
+async def work_of(client: Any) -> set[str]:
+    batches = await asyncio.gather(*(submitted(client, "double", [n]) for n in range(10)))
+    await asyncio.gather(*(finished(client, batch) for batch in batches))
+    return {batch["id"] for batch in batches}
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """Where the unprivileged user that PostgreSQL runs as can go too."""
+    path = Path(tempfile.mkdtemp(prefix="batchmill-", dir="/tmp"))
+    path.chmod(0o711)
+    yield path / "home"
+    shutil.rmtree(path)
+
+
+async def test_it_serves_with_a_database_of_its_own(home: Path) -> None:
+    with serve(None, home / "files", BATCHMILL_HOME=str(home)) as server:
+        async with await server.client() as client:
+            batch = await submitted(client, "double", [1])
+            assert (await finished(client, batch))[-1] == "batch_completed"
+        assert await server.end() == 0, server.said
+    assert not list(home.rglob("postmaster.pid"))
