@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql as q
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from batchmill import BatchmillError, InvalidInput, Mill, NotFound
 from batchmill.store import migrate
@@ -26,13 +27,13 @@ TENANT_TABLES = """
 def owner(empty_dsn: str, template: str) -> Iterator[str]:
     """An address of the database for an owner that is no superuser. The role of tenants, which all
     databases of a server share, was made by someone else."""
-    name = psycopg.conninfo.conninfo_to_dict(empty_dsn)["dbname"]
+    name = conninfo_to_dict(empty_dsn)["dbname"]
     with psycopg.connect(empty_dsn, autocommit=True) as conn:
         role = q.Identifier(f"owner_{name}")
         conn.execute(q.SQL("create role {} login password 'secret'").format(role))
         conn.execute(q.SQL("grant batchmill_tenant to {}").format(role))
         conn.execute(q.SQL("alter database {} owner to {}").format(q.Identifier(str(name)), role))
-        yield psycopg.conninfo.make_conninfo(empty_dsn, user=f"owner_{name}", password="secret")
+        yield make_conninfo(empty_dsn, user=f"owner_{name}", password="secret")
         conn.execute(q.SQL("drop owned by {} cascade").format(role))
         conn.execute(q.SQL("reassign owned by {} to current_user").format(role))
         conn.execute(q.SQL("drop role {}").format(role))
