@@ -35,6 +35,7 @@ lint: setup ## check style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/deptry src
 	$(BIN)/lint-imports --no-logo
 
 format: setup ## put the code into its common form
