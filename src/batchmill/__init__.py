@@ -9,9 +9,11 @@ from batchmill.domain.cron import Missed
 from batchmill.domain.event import Event
 from batchmill.domain.failure import Rule
 from batchmill.domain.job import JobError, JobLine, JobRecord, JobState, Progress
+from batchmill.domain.key import KeyRecord, Scope
 from batchmill.domain.limits import LimitRecord, Limits, Rate
 from batchmill.domain.notification import NotificationRecord, WebhookRecord
 from batchmill.domain.outcome import Advance, Snooze
+from batchmill.domain.quota import Quota
 from batchmill.domain.retry import Retry
 from batchmill.errors import (
     AddressRefused,
@@ -127,6 +129,7 @@ __all__ = [
     "JobLine",
     "JobRecord",
     "JobState",
+    "KeyRecord",
     "LeaseLost",
     "LimitRecord",
     "Limits",
@@ -139,6 +142,7 @@ __all__ = [
     "PayloadTooLarge",
     "Permanent",
     "Progress",
+    "Quota",
     "QuotaExceeded",
     "RangeNotSatisfiable",
     "Rate",
@@ -150,6 +154,7 @@ __all__ = [
     "Rule",
     "ScheduleRecord",
     "SchemaError",
+    "Scope",
     "Snooze",
     "StorageError",
     "StorageExceeded",

@@ -12,6 +12,7 @@ import pytest
 
 from batchmill import (
     ArtifactTooLarge,
+    ConfigurationError,
     InvalidInput,
     LeaseLost,
     Mill,
@@ -230,7 +231,7 @@ async def test_a_tenant_cannot_write_rows_by_itself(mill: Mill) -> None:
         "select batchmill.collect_litter(10)",
         "select batchmill.begin_output(1, 1, 'a', 'b/c')",
     ):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        with pytest.raises(ConfigurationError, match="permission denied"):
             async with ada.database.connection() as conn:
                 await conn.execute(statement.encode())
 

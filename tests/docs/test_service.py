@@ -160,8 +160,9 @@ def scope_of(route: APIRoute) -> str:
         if dependency.call is BY_KEY_OR_LINK:
             return "read or link"
         assert dependency.call
-        if scope := inspect.getclosurevars(dependency.call).nonlocals.get("scope"):
-            return str(scope)
+        wanted = inspect.getclosurevars(dependency.call).nonlocals
+        if scope := wanted.get("scope"):
+            return "operator" if wanted["tenant"] else str(scope)
     return "–"
 
 

@@ -97,6 +97,13 @@ async def ada(house: House) -> AsyncIterator[Tenant]:
 
 
 @pytest.fixture
+async def operator(house: House) -> AsyncIterator[Tenant]:
+    """Who has in hand what all tenants share."""
+    async with house.tenant("default") as tenant:
+        yield tenant
+
+
+@pytest.fixture
 async def bob(house: House) -> AsyncIterator[Tenant]:
     async with house.tenant() as tenant:
         yield tenant

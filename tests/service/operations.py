@@ -33,13 +33,16 @@ class Operation:
 
     @property
     def scope(self) -> str:
-        """By what it does: looking, submitting, or what concerns everyone."""
-        if self.path.startswith(("/metrics", "/v1/limits")):
+        """By what it does: looking, submitting, or what is to last."""
+        if self.concerns_all:
             return "admin"
         if self.method == "GET" or self.path.endswith("/link"):
             return "read"
-        is_shared = self.path.startswith(("/v1/tasks", "/v1/schedules"))
-        return "admin" if is_shared else "submit"
+        return "admin" if self.path.startswith("/v1/schedules") else "submit"
+
+    @property
+    def concerns_all(self) -> bool:
+        return self.path.startswith(("/metrics", "/v1/limits", "/v1/tasks/"))
 
     def request(self, **names: str) -> dict[str, Any]:
         """What to call the operation with, for things of those names."""

@@ -57,7 +57,7 @@ class Described:
 
 @pytest.fixture(scope="session")
 def described(house: House) -> Described:
-    headers = {"Authorization": f"Bearer {house.key('described')}"}
+    headers = {"Authorization": f"Bearer {house.key('default')}"}
     with httpx.Client(base_url=house.url, headers=headers, timeout=60) as client:
         body = {"task": "keep", "items": [1, {"a": None}]}
         batch = client.post("/v1/batches", json=body).json()

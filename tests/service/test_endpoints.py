@@ -80,25 +80,25 @@ async def test_the_same_key_gives_the_same_batch(ada: Tenant, bob: Tenant) -> No
     assert len((await ada.client.get("/v1/batches")).json()["batches"]) == 1
 
 
-async def test_tasks_are_listed_paused_and_resumed(ada: Tenant) -> None:
+async def test_tasks_are_listed_paused_and_resumed(ada: Tenant, operator: Tenant) -> None:
     found = (await ada.client.get("/v1/tasks")).json()["tasks"]
     assert {"double", "shout", "keep", "hold"} <= {task["name"] for task in found}
-    assert (await ada.client.post("/v1/tasks/shout/pause")).json()["paused"] is True
-    assert (await ada.client.post("/v1/tasks/shout/resume")).json()["paused"] is False
-    assert problem(await ada.client.post("/v1/tasks/nothing/pause")) == (404, "not_found")
+    assert (await operator.client.post("/v1/tasks/shout/pause")).json()["paused"] is True
+    assert (await operator.client.post("/v1/tasks/shout/resume")).json()["paused"] is False
+    assert problem(await operator.client.post("/v1/tasks/nothing/pause")) == (404, "not_found")
 
 
-async def test_limits_are_set_paused_and_reset(ada: Tenant) -> None:
+async def test_limits_are_set_paused_and_reset(ada: Tenant, operator: Tenant) -> None:
     at = f"/v1/limits/task:keep/tenant:{ada.name}"
-    limit = (await ada.client.put(at, json={"slots": 3, "rate": 5, "period": 60})).json()
+    limit = (await operator.client.put(at, json={"slots": 3, "rate": 5, "period": 60})).json()
     assert (limit["slots"], limit["rate"], limit["period"], limit["is_set"]) == (3, 5, 60, True)
-    assert (await ada.client.post(f"{at}/pause")).json()["paused"] is True
-    assert (await ada.client.post(f"{at}/resume")).json()["paused"] is False
-    assert (await ada.client.put(at, json={"slots": "unlimited"})).json()["slots"] is None
-    names = [each["name"] for each in (await ada.client.get("/v1/limits")).json()["limits"]]
+    assert (await operator.client.post(f"{at}/pause")).json()["paused"] is True
+    assert (await operator.client.post(f"{at}/resume")).json()["paused"] is False
+    assert (await operator.client.put(at, json={"slots": "unlimited"})).json()["slots"] is None
+    names = [each["name"] for each in (await operator.client.get("/v1/limits")).json()["limits"]]
     assert f"task:keep/tenant:{ada.name}" in names
-    assert (await ada.client.put(at, json={"reset": True})).json()["is_set"] is False
-    absent = await ada.client.put("/v1/limits/tenant:nobody", json={"reset": True})
+    assert (await operator.client.put(at, json={"reset": True})).json()["is_set"] is False
+    absent = await operator.client.put("/v1/limits/tenant:nobody", json={"reset": True})
     assert problem(absent) == (404, "not_found")
 
 
@@ -127,6 +127,12 @@ async def test_pages_follow_one_another(ada: Tenant) -> None:
     assert [job["position"] for job in jobs] == [0, 1, 2]
     done = await pages(ada, "/v1/batches", "batches", 2, task="keep")
     assert done == []
+    files = [{"file": {"artifact": (await ada.file())["id"]}} for _ in range(3)]
+    at = f"/v1/batches/{(await ada.batch('shout', files))['id']}/artifacts"
+    found = await pages(ada, at, "artifacts", 2, kind="input")
+    assert sorted(each["id"] for each in found) == sorted(
+        each["file"]["artifact"] for each in files
+    )
 
 
 async def pages(tenant: Tenant, path: str, name: str, size: int, **more: str) -> list[dict]:

@@ -5,16 +5,20 @@ import hashlib
 import socket
 import struct
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from batchmill.service import create_app
 from tests.library.tools import one, until
-from tests.service.conftest import one_server
+from tests.service.conftest import one_server, running
+from tests.service.shop import shop_on
 from tests.service.tools import Tenant, problem
 
 pytestmark = one_server
 
 MOST = 300_000
+MIB = 1_048_576
 
 
 async def test_a_file_comes_back_as_it_was(ada: Tenant) -> None:
@@ -40,6 +44,26 @@ async def test_a_file_comes_back_as_it_was(ada: Tenant) -> None:
     assert (await ada.client.delete(at)).status_code == 204
     assert problem(await ada.client.get(f"{at}/content")) == (404, "not_found")
     assert ada.has_nothing
+
+
+async def test_a_body_of_which_nothing_is_said_is_what_its_name_says(ada: Tenant) -> None:
+    """curl calls every body a form that it was told nothing about."""
+    answer = await ada.client.put(
+        "/v1/artifacts",
+        params={"name": "data.pdf"},
+        content=b"%PDF-",
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    assert answer.json()["media_type"] == "application/pdf"
+
+
+async def test_a_full_disk_is_told_and_leaves_nothing(dsn: str, disk: Path) -> None:
+    async with running(create_app(shop_on(dsn, disk / "files"))) as client:
+        for size, status in ((8 * MIB, 507), (2 * MIB, 201)):
+            answer = await client.put("/v1/artifacts?name=x", content=bytes(size))
+            assert answer.status_code == status, answer.text
+            left = [path for path in disk.rglob("*") if path.is_file()]
+            assert len(left) == (status == 201)
 
 
 async def test_a_part_of_a_file_can_be_had(ada: Tenant) -> None:

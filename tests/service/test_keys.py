@@ -19,7 +19,7 @@ from tests.cli.conftest import Cli
 from tests.library.tools import later, one, rows
 from tests.service.conftest import OPTIONS, Served, one_server, running
 from tests.service.shop import shop_on
-from tests.service.tools import House, Tenant, make_key, problem
+from tests.service.tools import House, Tenant, make_key, problem, submitted
 
 pytestmark = one_server
 
@@ -77,6 +77,28 @@ async def test_a_revoked_key_lets_nothing_in(house: House, ada: Tenant) -> None:
         assert (await client.get("/v1/batches")).status_code == 200
         await Cli(house.dsn).lines("keys", "revoke", key.split("_")[1])
         assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(
+    served: Served, sql: psycopg.Connection[Any]
+) -> None:
+    revoked, valid = make_key(sql, "ada"), make_key(sql, "ada")
+    async with served(keep_alive=0.05) as client:
+        client.headers["Authorization"] = f"Bearer {valid}"
+        events = (await submitted(client, "hold", [1]))["links"]["events"]
+        with_revoked = {"Authorization": f"Bearer {revoked}"}
+        async with (
+            client.stream("GET", events, headers=with_revoked) as ending,
+            client.stream("GET", events) as staying,
+        ):
+            sql.execute(
+                "update batchmill.api_keys set revoked_at = now() where id = %s",
+                [revoked.split("_")[1]],
+            )
+            assert [line async for line in ending.aiter_lines()]
+            alive = staying.aiter_lines()
+            for _ in range(20):
+                await anext(alive)
 
 
 async def test_an_expired_key_lets_nothing_in(

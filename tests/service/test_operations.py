@@ -72,13 +72,15 @@ async def test_a_key_that_is_none_is_refused(house: House, key: str) -> None:
             assert problem(answer) == (401, "not_authenticated"), str(operation)
 
 
+@pytest.mark.parametrize("tenant", ["default", "customer"])
 @pytest.mark.parametrize("scopes", [("read",), ("submit",), ("read", "submit"), ("admin",)])
 async def test_a_key_does_what_its_scopes_say_and_no_more(
-    scopes: tuple[str, ...], house: House, ada: Tenant
+    scopes: tuple[str, ...], tenant: str, house: House
 ) -> None:
-    async with house.client(house.key(ada.name, scopes)) as client:
+    async with house.client(house.key(tenant, scopes)) as client:
         for operation in GUARDED:
             refused = operation.scope not in scopes and "admin" not in scopes
+            refused |= operation.concerns_all and tenant != "default"
             answer = await client.request(**operation.request(id=NOBODY, name="no-such-thing"))
             said = str(operation), answer.text
             assert (answer.status_code == 403) == refused, said

@@ -39,9 +39,9 @@ class House:
         return make_key(self.sql, tenant, scopes, expires_in=expires_in)
 
     @asynccontextmanager
-    async def tenant(self) -> AsyncIterator["Tenant"]:
-        """One that nobody else has."""
-        name = f"tenant-{next(numbers)}"
+    async def tenant(self, name: str | None = None) -> AsyncIterator["Tenant"]:
+        """One that nobody else has, unless it is named."""
+        name = name or f"tenant-{next(numbers)}"
         async with self.client(self.key(name)) as client:
             yield Tenant(name, client, self)
 

@@ -15,7 +15,7 @@ from batchmill.config import ServiceSettings
 from batchmill.domain.event import LAST_EVENTS, STATE_SYNC
 from batchmill.domain.job import STATE_AFTER
 from batchmill.service import create_app
-from batchmill.service.links import mill_of_key_or_link
+from batchmill.service.links import Viewer, viewer_by_key_or_link
 
 SETTINGS = ServiceSettings()
 TYPES = [*STATE_AFTER, *LAST_EVENTS, "batch_started", "batch_retried", STATE_SYNC]
@@ -31,10 +31,10 @@ for (const type of TYPES)
 def app_of(mill: Mill, settings: ServiceSettings) -> FastAPI:
     app = create_app(mill, settings=settings)
 
-    async def caller(x_tenant: Annotated[str | None, Header()] = None) -> Mill:
-        return mill.as_tenant(x_tenant) if x_tenant else mill
+    async def caller(x_tenant: Annotated[str | None, Header()] = None) -> Viewer:
+        return Viewer(mill.as_tenant(x_tenant) if x_tenant else mill, None)
 
-    app.dependency_overrides[mill_of_key_or_link] = caller
+    app.dependency_overrides[viewer_by_key_or_link] = caller
 
     @app.get("/clients")
     async def clients() -> int:

@@ -15,7 +15,8 @@ KEY = re.compile(r"bm_([0-9a-z]{8})_([0-9A-Za-z_-]{43})")
 
 
 class Scope(StrEnum):
-    """`admin` may all that the others may, and change limits and schedules."""
+    """`admin` may all that the others may, and change schedules; of the tenant `default`, also what
+    all tenants share: limits, tasks and metrics."""
 
     READ = "read"
     SUBMIT = "submit"

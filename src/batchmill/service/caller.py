@@ -19,6 +19,8 @@ from batchmill.service.service import of_request
 log = logging.getLogger("batchmill.service")
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+# Whose admin keys are those of the people who run the system.
+OPERATOR = "default"
 # What proxies say of whom they speak for.
 FORWARDED = ("forwarded", "via", "x-forwarded-", "x-real-ip")
 
@@ -37,9 +39,11 @@ class Caller:
     key: str | None
     turn: asyncio.Semaphore
 
-    def require(self, scope: Scope) -> None:
+    def require(self, scope: Scope, tenant: str | None = None) -> None:
         if scope not in self.scopes and Scope.ADMIN not in self.scopes:
             raise Forbidden(f"This needs a key with the scope {scope}.")
+        if tenant not in (None, self.tenant):
+            raise Forbidden(f"This concerns all tenants: it needs a key of the tenant {tenant}.")
 
 
 async def caller_of(request: Request) -> Caller:
@@ -135,12 +139,12 @@ def read_address(text: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def with_scope(scope: Scope) -> Any:
-    """A dependency: the caller, who has that scope."""
+def with_scope(scope: Scope, tenant: str | None = None) -> Any:
+    """A dependency: the caller, who has that scope, and is that tenant if one is given."""
 
     async def caller(request: Request, _: Annotated[Any, Depends(bearer)]) -> Caller:
         found = await caller_of(request)
-        found.require(scope)
+        found.require(scope, tenant)
         return found
 
     return Depends(caller)
@@ -149,3 +153,4 @@ def with_scope(scope: Scope) -> Any:
 Reader = Annotated[Caller, with_scope(Scope.READ)]
 Submitter = Annotated[Caller, with_scope(Scope.SUBMIT)]
 Administrator = Annotated[Caller, with_scope(Scope.ADMIN)]
+Operator = Annotated[Caller, with_scope(Scope.ADMIN, OPERATOR)]

@@ -1,6 +1,6 @@
 """Links that stand for a key: to one thing of a tenant, for a while."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -28,14 +28,21 @@ async def signed_link(
     return schemas.Link(url=f"{settings.public_url or ''}{path}?{urlencode(signed)}", seconds=lasts)
 
 
-async def mill_of_key_or_link(request: Request, _: Annotated[Any, Depends(bearer)]) -> Mill:
-    """What the tenant sees whose key this is, or who signed the link."""
+class Viewer(NamedTuple):
+    """Sees what a tenant sees, whose `key` this is, or who signed a link."""
+
+    mill: Mill
+    key: str | None
+
+
+async def viewer_by_key_or_link(request: Request, _: Annotated[Any, Depends(bearer)]) -> Viewer:
     if "signature" not in request.query_params:
         caller = await caller_of(request)
         caller.require(Scope.READ)
-        return caller.mill
+        return Viewer(caller.mill, caller.key)
     mill = of_request(request).mill
-    return mill.as_tenant(await mill.signer.verify("GET", request.url.path, request.query_params))
+    tenant = await mill.signer.verify("GET", request.url.path, request.query_params)
+    return Viewer(mill.as_tenant(tenant), None)
 
 
-ByKeyOrLink = Annotated[Mill, Depends(mill_of_key_or_link)]
+ByKeyOrLink = Annotated[Viewer, Depends(viewer_by_key_or_link)]

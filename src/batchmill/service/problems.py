@@ -169,8 +169,8 @@ def _of_ours(error: BatchmillError) -> Problem:
     )
     if (said := PRIVATE.get(type(error))) is not None:
         log.warning("A request failed: %s", error)
-        is_full = isinstance(error, StorageError) and error.is_full
-        status = HTTPStatus.INSUFFICIENT_STORAGE if is_full else status
+        if isinstance(error, StorageError) and error.is_full:
+            status, said = HTTPStatus.INSUFFICIENT_STORAGE, "The store of files is full."
         return _problem(status, error.code, said, retry_after=5)
     more: dict[str, Any] = {}
     if isinstance(error, InvalidPayload):

@@ -305,6 +305,7 @@ class Artifact(Record):
 
 class Artifacts(BaseModel):
     artifacts: list[Artifact]
+    next: str | None = Field(description="The cursor of the next page, if there is one.")
 
 
 class Link(BaseModel):

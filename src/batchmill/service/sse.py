@@ -49,7 +49,8 @@ class StreamOptions:
 
 
 class Streams:
-    """The streams of a process: how many there may be, and that all end when it is told to stop."""
+    """The streams of a process: how many there may be, that all end when it is told to stop, and
+    those of a key that is valid no more a while after."""
 
     def __init__(self, mill: Mill, stopping: asyncio.Event, options: StreamOptions | None = None):
         self.options = options or StreamOptions()
@@ -61,11 +62,14 @@ class Streams:
     async def __aenter__(self) -> Self:
         await self._mill.open()
         self._hub = Hub(self._mill.database, self._mill.listener, encode=frame)
-        self._watching = asyncio.create_task(self._end_all(), name="batchmill.streams")
+        self._watching = [
+            asyncio.create_task(self._end_all(), name="batchmill.streams"),
+            asyncio.create_task(self._end_lapsed(), name="batchmill.streams.keys"),
+        ]
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await end(self._watching)
+        await end(*self._watching)
         await self._hub.close()
 
     @property
@@ -76,7 +80,9 @@ class Streams:
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
-    async def follow(self, mill: Mill, batch_id: UUID, after: int) -> Response:
+    async def follow(
+        self, mill: Mill, batch_id: UUID, after: int, *, key: str | None = None
+    ) -> Response:
         """The answer to someone who sees batches as `mill` does.
 
         Who knows all of a batch that is over gets 204, at which an EventSource stops coming back.
@@ -85,7 +91,7 @@ class Streams:
         follower = await self._hub.follow(batch_id, after, mill.database)
         if follower.is_over:
             return Response(status_code=204)
-        return EventStream(self, follower, mill.tenant)
+        return EventStream(self, follower, mill.tenant, key)
 
     def check_room(self, tenant: str | None) -> None:
         if self.clients >= self.options.per_process:
@@ -113,6 +119,24 @@ class Streams:
         for stream in self._open:
             stream.end()
 
+    async def _end_lapsed(self) -> None:
+        while True:
+            await asyncio.sleep(self.options.keep_alive)
+            try:
+                lapsed = await self._lapsed()
+            except Exception as error:
+                log.warning("Which keys are still valid could not be looked up: %s", error)
+                continue
+            for stream in self._open:
+                if stream.key in lapsed:
+                    stream.end()
+
+    async def _lapsed(self) -> set[str]:
+        keys = {stream.key for stream in self._open if stream.key}
+        if not keys:
+            return set()
+        return {row["id"] for row in await self._mill.database.rows("lapsed_keys", keys=[*keys])}
+
 
 class Stalled(Exception):
     """The client has not read for too long."""
@@ -124,13 +148,16 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, streams: Streams, follower: Follower[bytes], tenant: str | None):
+    def __init__(
+        self, streams: Streams, follower: Follower[bytes], tenant: str | None, key: str | None
+    ):
         self.status_code = 200
         self.background = None
         self.init_headers(HEADERS)
         self._streams = streams
         self._follower = follower
         self._tenant = tenant
+        self.key = key
         self._open_until = asyncio.timeout(None)
         self._is_gone = False
 

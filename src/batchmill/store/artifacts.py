@@ -83,12 +83,19 @@ async def of_batch(
     database: Database, batch_id: UUID, kind: str | None
 ) -> AsyncIterator[ArtifactRecord]:
     after = FIRST
-    while page := await database.rows(
-        "artifacts_of_batch", batch=batch_id, kind=kind, after=after, count=PAGE
-    ):
-        for row in page:
-            yield _record(row)
-        after = page[-1]["id"]
+    while page := await page_of_batch(database, batch_id, kind, after, PAGE):
+        for record in page:
+            yield record
+        after = page[-1].id
+
+
+async def page_of_batch(
+    database: Database, batch_id: UUID, kind: str | None, after: UUID, count: int
+) -> list[ArtifactRecord]:
+    found = await database.rows(
+        "artifacts_of_batch", batch=batch_id, kind=kind, after=after, count=count
+    )
+    return [_record(row) for row in found]
 
 
 async def of_job(database: Database, job_id: int) -> list[ArtifactRecord]:

@@ -9,6 +9,7 @@ from psycopg_pool import PoolTimeout
 
 from batchmill.errors import (
     BatchmillError,
+    ConfigurationError,
     Conflict,
     DatabaseUnavailable,
     IdempotencyConflict,
@@ -36,6 +37,7 @@ UNSTORABLE = {"22", "54"}
 NO_SCHEMA = {"3F000", "42P01", "42883", "42704"}
 TRY_AGAIN = {"40001", "40P01"}
 READ_ONLY = "25006"
+NOT_PERMITTED = "42501"
 LOCK_TIMEOUT = "55P03"
 NO_TRANSACTION = "25P01"
 
@@ -86,6 +88,8 @@ def translate(error: Exception) -> Exception:
         return InvalidInput(
             "So many jobs are submitted in several steps: begin a transaction on the connection."
         )
+    if state == NOT_PERMITTED:
+        return ConfigurationError(f"Postgres does not let this role do that: {message}.")
     if state == READ_ONLY:
         return DatabaseUnavailable("Postgres is read-only: it is a standby, or failing over.")
     if state in TRY_AGAIN or state == LOCK_TIMEOUT:

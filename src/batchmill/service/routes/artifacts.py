@@ -8,12 +8,15 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
+from batchmill.domain.artifact import ArtifactKind
 from batchmill.domain.download import archive_headers, download_headers, etag, parse_range
 from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
 from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
+from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.service import AnyService
+from batchmill.store import artifacts
 
 router = APIRouter(tags=["artifacts"], route_class=ProblemRoute)
 
@@ -34,12 +37,18 @@ async def upload_artifact(
     record = await caller.mill.artifacts.save(
         name,
         request.stream(),
-        media_type=request.headers.get("content-type"),
+        media_type=announced_type(request),
         size=announced_size(request),
         at_most=service.settings.max_file,
         quota=caller.quota and caller.quota.storage_bytes,
     )
     return schemas.Artifact.model_validate(record)
+
+
+def announced_type(request: Request) -> str | None:
+    """What curl says of every body of which it was told nothing says nothing."""
+    kind = request.headers.get("content-type")
+    return None if kind == "application/x-www-form-urlencoded" else kind
 
 
 def announced_size(request: Request) -> int | None:
@@ -78,27 +87,28 @@ async def link_artifact(
     },
 )
 async def download_artifact(
-    mill: ByKeyOrLink,
+    viewer: ByKeyOrLink,
     id: UUID,
     range: Annotated[str | None, Header()] = None,
     if_range: Annotated[str | None, Header()] = None,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """The bytes; also with a signed link in place of a key."""
-    record = await mill.artifacts.get(id)
+    files = viewer.mill.artifacts
+    record = await files.get(id)
     if if_none_match and etag(record) in if_none_match:
         return Response(status_code=304, headers={"ETag": etag(record)})
     part = parse_range(range, record.size, etag=etag(record), if_range=if_range)
-    await mill.artifacts.count_download(id)
-    if native := await mill.artifacts.url(id):
+    await files.count_download(id)
+    if native := await files.url(id):
         return RedirectResponse(native, 307)
-    chunks = await mill.artifacts.open(id, *((part.start, part.stop) if part else ()))
+    chunks = await files.open(id, *((part.start, part.stop) if part else ()))
     return streamed(chunks, download_headers(record, part), 206 if part else 200)
 
 
 @router.head("/artifacts/{id}/content", include_in_schema=False)
-async def head_artifact(mill: ByKeyOrLink, id: UUID) -> Response:
-    return Response(headers=download_headers(await mill.artifacts.get(id)))
+async def head_artifact(viewer: ByKeyOrLink, id: UUID) -> Response:
+    return Response(headers=download_headers(await viewer.mill.artifacts.get(id)))
 
 
 @router.get(
@@ -112,13 +122,22 @@ async def download_archive(caller: Reader, id: UUID) -> Response:
 
 
 @router.get("/batches/{id}/artifacts")
-async def list_artifacts(caller: Reader, id: UUID) -> schemas.Artifacts:
+async def list_artifacts(
+    caller: Reader,
+    id: UUID,
+    kind: ArtifactKind | None = None,
+    size: Size = 100,
+    cursor: Cursor = None,
+) -> schemas.Artifacts:
     """Files that went into a batch and came out of it."""
     await caller.mill.batch(id).get()
-    found = [
-        schemas.Artifact.model_validate(each) async for each in caller.mill.artifacts.of_batch(id)
-    ]
-    return schemas.Artifacts(artifacts=found)
+    pages = Pages(caller, f"artifacts of {id}")
+    (after,) = await pages.place(cursor, UUID) or (artifacts.FIRST,)
+    found = await artifacts.page_of_batch(caller.mill.database, id, kind, after, size + 1)
+    return schemas.Artifacts(
+        artifacts=[schemas.Artifact.model_validate(each) for each in found[:size]],
+        next=await pages.next(found, size, lambda last: (last.id,)),
+    )
 
 
 def streamed(chunks: AsyncIterator[bytes], headers: Mapping[str, str], status: int) -> Response:

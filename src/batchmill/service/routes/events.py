@@ -41,7 +41,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 )
 async def follow_batch(
     service: AnyService,
-    mill: ByKeyOrLink,
+    viewer: ByKeyOrLink,
     id: UUID,
     after: Annotated[
         str | None, Query(description="The number of the last event that is known already.")
@@ -51,7 +51,8 @@ async def follow_batch(
     ] = None,
 ) -> Response:
     """Follow a batch: Server-Sent Events, until the batch ends. A signed link does for a key."""
-    return await service.streams.follow(mill, id, number_of(last_event_id or after or "0"))
+    known = number_of(last_event_id or after or "0")
+    return await service.streams.follow(viewer.mill, id, known, key=viewer.key)
 
 
 @router.post("/batches/{id}/events/link")

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from batchmill.domain.limits import Rate
 from batchmill.errors import InvalidLimit
 from batchmill.service import schemas
-from batchmill.service.caller import Administrator
+from batchmill.service.caller import Operator
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.service import AnyService
 
@@ -18,27 +18,25 @@ LimitName = Annotated[str, Path(min_length=1, max_length=700)]
 
 
 @router.get("")
-async def list_limits(service: AnyService, caller: Administrator) -> schemas.Limits:
+async def list_limits(service: AnyService, caller: Operator) -> schemas.Limits:
     found = await service.mill.limits.all()
     return schemas.Limits(limits=[schemas.Limit.model_validate(record) for record in found])
 
 
 @router.post("/{name:path}/pause")
-async def pause_limit(service: AnyService, caller: Administrator, name: LimitName) -> schemas.Limit:
+async def pause_limit(service: AnyService, caller: Operator, name: LimitName) -> schemas.Limit:
     """Lets nothing more start under it; what runs goes on."""
     return schemas.Limit.model_validate(await service.mill.limits.pause(name))
 
 
 @router.post("/{name:path}/resume")
-async def resume_limit(
-    service: AnyService, caller: Administrator, name: LimitName
-) -> schemas.Limit:
+async def resume_limit(service: AnyService, caller: Operator, name: LimitName) -> schemas.Limit:
     return schemas.Limit.model_validate(await service.mill.limits.resume(name))
 
 
 @router.put("/{name:path}")
 async def change_limit(
-    service: AnyService, caller: Administrator, name: LimitName, body: schemas.LimitChange
+    service: AnyService, caller: Operator, name: LimitName, body: schemas.LimitChange
 ) -> schemas.Limit:
     """Holds at once, for every worker."""
     limits = service.mill.limits

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from batchmill.errors import NotFound
 from batchmill.service import schemas
-from batchmill.service.caller import Administrator
+from batchmill.service.caller import Operator
 from batchmill.service.problems import ServerFull
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.service import AnyService
@@ -36,7 +36,7 @@ async def get_readiness(service: AnyService) -> schemas.Health:
     response_class=Response,
     responses={200: {"content": {"text/plain": {}}, "description": "For Prometheus."}},
 )
-async def get_metrics(service: AnyService, caller: Administrator) -> Response:
+async def get_metrics(service: AnyService, caller: Operator) -> Response:
     """What waits, runs and fails, as Prometheus reads it."""
     metrics = service.metrics
     if metrics is None:

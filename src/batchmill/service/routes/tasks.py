@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path
 
 from batchmill.errors import NotFound
 from batchmill.service import schemas
-from batchmill.service.caller import Administrator, Reader
+from batchmill.service.caller import Operator, Reader
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.service import AnyService, Service
 from batchmill.store import admin
@@ -23,14 +23,14 @@ async def list_tasks(caller: Reader) -> schemas.Tasks:
 
 
 @router.post("/{name}/pause")
-async def pause_task(service: AnyService, caller: Administrator, name: TaskName) -> schemas.Limit:
+async def pause_task(service: AnyService, caller: Operator, name: TaskName) -> schemas.Limit:
     """Lets no more of its jobs start; what runs goes on."""
     await require_task(service, name)
     return schemas.Limit.model_validate(await service.mill.limits.pause(f"task:{name}"))
 
 
 @router.post("/{name}/resume")
-async def resume_task(service: AnyService, caller: Administrator, name: TaskName) -> schemas.Limit:
+async def resume_task(service: AnyService, caller: Operator, name: TaskName) -> schemas.Limit:
     await require_task(service, name)
     return schemas.Limit.model_validate(await service.mill.limits.resume(f"task:{name}"))
 

@@ -16,8 +16,7 @@ begin
         known.scopes := '{read,submit,admin}';
     else
         select * into known from api_keys
-        where id = key_id and digest = key_digest and revoked_at is null
-          and (expires_at is null or expires_at > moment);
+        where id = key_id and digest = key_digest and is_valid(api_keys, moment);
         if known.id is null then
             return null;
         end if;
@@ -30,6 +29,11 @@ begin
         'key', known.id, 'tenant', known.tenant, 'scopes', known.scopes, 'quota', quota,
         'retry_after', count_request(known.tenant, quota.requests_per_minute, moment));
 end $$;
+
+create function is_valid(key api_keys, moment timestamptz) returns boolean
+language sql immutable as $$
+    select key.revoked_at is null and (key.expires_at is null or key.expires_at > moment)
+$$;
 
 create function quota_of(of_tenant text) returns quotas
 language sql stable as $$

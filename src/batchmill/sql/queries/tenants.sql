@@ -7,6 +7,11 @@ select batchmill.can_act_for_tenants()
 -- name: admit
 select batchmill.admit(%(key)s, %(digest)s)
 
+-- name: lapsed_keys
+select asked as id from unnest(%(keys)s::text[]) as asked
+where not exists (
+    select from batchmill.api_keys as key where key.id = asked and batchmill.is_valid(key, batchmill.clock()))
+
 -- name: count_operations
 select batchmill.count_operations(%(batch)s, %(active_jobs)s, %(operations_per_day)s)
 
