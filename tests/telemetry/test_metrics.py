@@ -19,11 +19,9 @@ from batchmill import (
     Transient,
     WorkerOptions,
 )
-from batchmill.domain.job import Claim
 from batchmill.maintenance.upkeep import Upkeep
 from batchmill.store import admin, gauges
 from batchmill.telemetry import metrics as module
-from batchmill.telemetry.waits import Waits
 from tests.library.tools import echo_on, later, until, until_event
 from tests.postgres import packaged_server
 from tests.store.engine import Engine
@@ -135,34 +133,15 @@ async def test_the_leader_counts_the_attempts_that_it_rescues(
 async def test_how_long_jobs_have_waited_is_told_by_the_clock_of_the_database(
     mill: Mill, dsn: str
 ) -> None:
-    """Also of jobs that have ended by the time that they are asked about."""
     batch = await mill.submit(echo_on(mill), range(3), delay=1_000)
     async with Mill(later(dsn, "3000s")) as late:
         echo_on(late)
-        waits = late.metrics.meter.tasks["echo"].waits
+        assert late.metrics
         async with late.running(WorkerOptions(upkeep=False)):
             await late.batch(batch.id).wait()
-            await until(lambda: waits.read()[0][-1] == ("+Inf", 3))
         found = await scrape(late)
     buckets = found.by("job_wait_seconds_bucket", "le", task="echo")
     assert (buckets["1800.0"], buckets["3600.0"]) == (0, 3)
-
-
-async def test_where_many_start_a_sample_is_asked_about(
-    mill: Mill, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("batchmill.telemetry.waits.SAMPLE", 5)
-    await mill.submit(echo_on(mill), range(20))
-    engine = Engine(sql)
-    claims = engine.claim(engine.worker("echo"), "echo", want=20)
-    waited: list[Claim] = []
-    waits = Waits(mill.database, lambda claim, seconds, started: waited.append(claim))
-    waits.add(claims)
-    waits.add(claims)
-    await until(lambda: waited)
-    await waits.close()
-    assert len(waited) == 5
-    assert set(map(id, waited)) <= set(map(id, claims))
 
 
 async def test_nothing_is_counted_until_someone_asks(mill: Mill) -> None:

@@ -69,7 +69,8 @@ class Claim(NamedTuple):
     position: int = 0
     snoozes: int = 0
     checkpoints: dict[str, Any] | None = None
-    created_at: float = 0.0
+    # Seconds from when it was due to its start.
+    waited: float = 0.0
     own_labels: dict[str, Any] | None = None
     # What all jobs of the lane have in common.
     task: str = ""

@@ -1,10 +1,8 @@
 """What the database knows at this moment, for metrics: few numbers, however much there is."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batchmill.domain.job import Claim
 from batchmill.domain.limits import LimitRecord
 from batchmill.store.admin import CAP, STATISTICS_MINUTES, careful
 from batchmill.store.database import Database, rows
@@ -28,14 +26,3 @@ async def read(database: Database) -> Gauges:
         limits = await rows(conn, "limits_of_tasks", {"count": MOST_LIMITS})
         (counts,) = await rows(conn, "count_open", {"cap": CAP})
     return Gauges(tasks=tasks, limits=[LimitRecord(**row) for row in limits], **counts)
-
-
-async def waits(database: Database, claims: Sequence[Claim]) -> dict[int, float]:
-    """The seconds that attempts had to wait for their start, by job, as far as they are known."""
-    which = {
-        "ids": [claim.id for claim in claims],
-        "fences": [claim.fence for claim in claims],
-    }
-    async with careful(database) as conn:
-        found = await rows(conn, "waits", which)
-    return {row["id"]: row["seconds"] for row in found}

@@ -106,7 +106,7 @@ def _attempts(meter: Meter) -> Iterator[Metric]:
     )
     waits = HistogramMetricFamily(
         "batchmill_job_wait_seconds",
-        "From when a job was due to its start in this process; a sample where many start.",
+        "From when a job was due to its start in this process.",
         labels=("task",),
     )
     runs = HistogramMetricFamily(

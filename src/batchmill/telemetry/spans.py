@@ -5,7 +5,8 @@ Failures are told by their code: what an error says may hold a payload or a secr
 
 import logging
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import version
@@ -54,16 +55,22 @@ class Spans:
             finally:
                 span.set_attributes(told)
 
-    def wait(self, claim: Claim, seconds: float, until: int) -> None:
-        """A job's wait for the start of an attempt, which was at `until` in nanoseconds."""
-        if parent := _parent_of(claim):
-            span = self._tracer.start_span(
-                f"wait {claim.task}",
-                parent,
-                attributes=_about(claim),
-                start_time=until - int(seconds * 1e9),
-            )
-            span.end(until)
+    def waits(self, claims: Iterable[Claim]) -> None:
+        """The waits of jobs that start now, where they have a trace."""
+        now = time.time_ns()
+        for claim in claims:
+            if parent := _parent_of(claim):
+                with _harmless():
+                    self._wait(claim, parent, now)
+
+    def _wait(self, claim: Claim, parent: Context, until: int) -> None:
+        span = self._tracer.start_span(
+            f"wait {claim.task}",
+            parent,
+            attributes=_about(claim),
+            start_time=until - int(claim.waited * 1e9),
+        )
+        span.end(until)
 
     def run(self, claim: Claim) -> "RunSpan":
         return RunSpan(self._tracer, claim)

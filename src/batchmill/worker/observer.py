@@ -3,10 +3,8 @@
 from typing import TYPE_CHECKING
 
 from batchmill.domain.exchange import Exchanged
-from batchmill.domain.job import Claim
 from batchmill.domain.outcome import LOST, NAMES, Outcome
 from batchmill.telemetry import tracing
-from batchmill.telemetry.waits import Waits
 from batchmill.worker.attempt import Attempt, Stop
 
 if TYPE_CHECKING:
@@ -18,7 +16,6 @@ class Observer:
 
     def __init__(self, mill: "Mill"):
         self._mill = mill
-        self._waits = Waits(mill.database, self._waited)
         self.spans = tracing.spans()
 
     def ended(self, attempt: Attempt, ended: Outcome | None, *, is_lost: bool) -> None:
@@ -33,17 +30,10 @@ class Observer:
         meter = self._mill.meter
         if meter is not None:
             meter.called(seconds, failed=answer is None)
-        if answer and answer.claims and not (meter is None and self.spans is None):
-            self._waits.add(answer.claims)
-
-    async def close(self) -> None:
-        await self._waits.close()
-
-    def _waited(self, claim: Claim, seconds: float, started: int) -> None:
-        if self._mill.meter is not None:
-            self._mill.meter.job_waited(claim.task, seconds)
-        if self.spans is not None:
-            self.spans.wait(claim, seconds, started)
+            for claim in answer.claims if answer else ():
+                meter.job_waited(claim.task, claim.waited)
+        if answer and self.spans is not None:
+            self.spans.waits(answer.claims)
 
 
 def _name(attempt: Attempt, ended: Outcome | None, is_lost: bool) -> str:

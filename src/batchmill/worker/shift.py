@@ -133,7 +133,6 @@ class Shift:
         if not self._lost.is_set():
             await self._set_state("stopped")
         await self._runners.close()
-        await self._observer.close()
         for delivery in self._deliveries:
             await delivery.close()
 

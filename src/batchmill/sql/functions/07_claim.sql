@@ -96,7 +96,7 @@ begin
         set state = 'running', attempt = attempt + 1, fence = nextval('fences'), worker_id = worker,
             started_at = moment, lane_id = lane.id, submitted_by = null
         where id = any (job_ids)
-        returning id, fence, attempt, payload, position, snoozes, checkpoints, created_at, labels, priority
+        returning id, fence, attempt, payload, position, snoozes, checkpoints, run_at, labels, priority
     )
     select json_build_object(
         'lanes', json_build_array(array[lane.id], array[lane.task], array[lane.tenant], array[lane.key],
@@ -104,7 +104,7 @@ begin
         'jobs', json_build_array(
             json_agg(id), json_agg(fence), json_agg(lane.id), json_agg(attempt), json_agg(payload::text),
             json_agg(position), json_agg(snoozes), json_agg(checkpoints),
-            json_agg(date_part('epoch', created_at)), json_agg(labels)))
+            json_agg(greatest(date_part('epoch', moment - run_at), 0)), json_agg(labels)))
     into claimed
     from (select * from started order by priority desc, id) in_turn;
     return answered(claimed, cardinality(job_ids), false, worker, of_tasks, want, want, since, refused,
@@ -361,7 +361,7 @@ begin
             worker_id = worker, started_at = moment
         where id = any (chosen)
         returning id, lane_id, priority, batch_id, position, task, tenant, key, attempt, snoozes, fence,
-            payload, checkpoints, labels, created_at
+            payload, checkpoints, labels, run_at
     ), counted as (
         update batches b
         set running = b.running + s.n,
@@ -401,7 +401,7 @@ begin
             'jobs', json_build_array(
                 json_agg(id), json_agg(fence), json_agg(lane_id), json_agg(attempt),
                 json_agg(payload::text), json_agg(position), json_agg(snoozes), json_agg(checkpoints),
-                json_agg(date_part('epoch', created_at)), json_agg(labels))),
+                json_agg(greatest(date_part('epoch', moment - run_at), 0)), json_agg(labels))),
         (select array_agg(id) from counted where watched_until > moment)
     into claimed, watched
     from (

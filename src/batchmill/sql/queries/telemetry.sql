@@ -19,13 +19,3 @@ select
         cross join lateral (
             select from batchmill.batches where id = l.batch_id and finished_at is null) b
         limit %(cap)s) counted) as batches
-
--- name: waits
--- How long attempts had to wait for their start, of those that have not been followed by another.
-select asked.id, extract(epoch from found.started_at - found.run_at)::float8 as seconds
-from unnest(%(ids)s::bigint[], %(fences)s::bigint[]) as asked (id, fence)
-cross join lateral (
-    select started_at, run_at from batchmill.jobs j where j.id = asked.id and j.fence = asked.fence
-    union all
-    select started_at, run_at from batchmill.finished f where f.id = asked.id and f.fence = asked.fence
-    limit 1) found
