@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
     from batchmill.artifacts.attempt import JobArtifacts
+    from batchmill.mill import Mill
 
 T = TypeVar("T")
 LOG = logging.getLogger("batchmill.job")
@@ -25,6 +26,8 @@ LOG = logging.getLogger("batchmill.job")
 
 class Desk(Protocol):
     """Where an attempt on the event loop leaves what it has to say."""
+
+    mill: "Mill"
 
     def report(self, claim: Claim, progress: Progress) -> None: ...
     async def save_checkpoint(self, claim: Claim, name: str, value: str) -> None: ...
@@ -110,6 +113,11 @@ class Job(JobInfo):
     def artifacts(self) -> "JobArtifacts":
         """The files of this attempt: those it reads, and those it makes."""
         return self._desk.artifacts(self._claim)
+
+    @property
+    def mill(self) -> "Mill":
+        """The one that the worker works for: what is submitted here goes to the same database."""
+        return self._desk.mill
 
 
 class Channel(Courier, Protocol):

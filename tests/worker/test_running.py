@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from batchmill import InvalidInput, JobState, Limits, Mill, SchemaError, WorkerOptions
+from batchmill import InvalidInput, Job, JobState, Limits, Mill, SchemaError, WorkerOptions
 from batchmill.worker.shift import Shift, running
 from tests.library.tools import echo_on, one, until
 
@@ -165,3 +165,17 @@ async def test_limited_work_is_begun_while_quick_jobs_never_end(mill: Mill) -> N
         await (await mill.submit(narrow, [None])).wait()
         await until(lambda: quick_ended == jobs)
     assert seen[0] < jobs
+
+
+async def test_a_handler_submits_to_the_database_that_its_worker_works_on(dsn: str) -> None:
+    app = Mill("postgresql://nobody@127.0.0.1:1/none")
+    echo = echo_on(app)
+
+    @app.task
+    async def more(job: Job) -> int:
+        return (await job.mill.enqueue(echo, "more")).id
+
+    mill = app.on(dsn)
+    async with mill.running():
+        made = await (await mill.enqueue(more)).result()
+        assert await mill.job(made).result() == "more"

@@ -42,7 +42,7 @@ class Shift:
     """Also the desk where its attempts leave what they have to say."""
 
     def __init__(self, mill: "Mill", options: "WorkerOptions"):
-        self._mill = mill
+        self.mill = mill
         self._options = options
         self._database = mill.database
         self._lost = asyncio.Event()
@@ -71,13 +71,13 @@ class Shift:
         )
 
     async def begin(self) -> None:
-        await self._mill.register_tasks(self._mill.served_tasks)
+        await self.mill.register_tasks(self.mill.served_tasks)
         options = self._options
         self._worker = await self._database.value(
             "register_worker",
             name=options.name,
             version=version("batchmill"),
-            tasks=list(self._mill.served_tasks),
+            tasks=list(self.mill.served_tasks),
             concurrency=options.concurrency,
             lease=options.lease,
         )
@@ -86,7 +86,7 @@ class Shift:
         self._exchange = Exchange(
             self._deliveries,
             self._executor,
-            self._mill.listener,
+            self.mill.listener,
             self._worker,
             self._release_unknown,
             self._observer.called,
@@ -95,10 +95,10 @@ class Shift:
 
     async def work(self, stopping: asyncio.Event) -> None:
         """Until told to stop, and then until all is handed back; or until the lease is lost."""
-        log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._mill.tasks))
+        log.info("Worker %d is ready: %s.", self._worker, ", ".join(self.mill.tasks))
         parts = [self._reporter.run(), self._hear_cancels()]
         if self._options.upkeep:
-            parts.append(Upkeep(self._mill, self._worker).run())
+            parts.append(Upkeep(self.mill, self._worker).run())
         async with running(*parts):
             exchanging = asyncio.create_task(self._exchange.run(), name="batchmill.exchange")
             try:
@@ -158,12 +158,12 @@ class Shift:
             files.close()
         if self._lost.is_set():
             ended = None
-        if self._mill.meter is not None or attempt.span is not None:
+        if self.mill.meter is not None or attempt.span is not None:
             self._observer.ended(attempt, ended, is_lost=self._lost.is_set())
         self._exchange.add(ended._replace(progress=said) if ended and said else ended)
 
     async def _hear_cancels(self) -> None:
-        with self._mill.listener.bell(f"cancel:{self._worker}") as bell:
+        with self.mill.listener.bell(f"cancel:{self._worker}") as bell:
             while True:
                 if await bell.wait(3600):
                     self._heartbeat.beat()
@@ -217,7 +217,7 @@ class Shift:
 
     def artifacts(self, claim: Claim) -> JobArtifacts:
         if claim.fence not in self._files:
-            files = JobArtifacts(self._database, self._mill.storage, claim)
+            files = JobArtifacts(self._database, self.mill.storage, claim)
             self._files[claim.fence] = files
         return self._files[claim.fence]
 
