@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
+from playwright.async_api import Page, async_playwright
 
 from batchmill import Mill
 from batchmill.store import migrate
@@ -90,3 +92,17 @@ def sql(dsn: str) -> Iterator[psycopg.Connection]:
     """A connection beside everything else, for looking and for faults."""
     with psycopg.connect(dsn, autocommit=True) as conn:
         yield conn
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """Of a real browser."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Debian's chromium is not installed.")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield await browser.new_page()
+        await browser.close()

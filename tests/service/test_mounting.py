@@ -1,16 +1,20 @@
 """The service inside an application of the user's own."""
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
-from fastapi import FastAPI, HTTPException
+from fastapi import FastAPI, HTTPException, Response
 
-from batchmill import Mill
+from batchmill import Event, Mill
 from batchmill.config import ServiceSettings
-from batchmill.service import service_router
+from batchmill.service import service_router, sse
+from batchmill.service.service import AnyService
 from tests.service.conftest import OPTIONS, running
 from tests.service.tools import finished, problem, submitted
 
@@ -83,3 +87,28 @@ async def test_it_can_be_started_again(shop: Mill) -> None:
             batch = await submitted(client, "double", [1])
             assert (await finished(client, batch))[-1] == "batch_completed"
             assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_an_application_tells_the_log_in_its_own_words_and_loses_none_of_it(
+    shop: Mill,
+) -> None:
+    """Also if it takes longer to find them than a stream is silent."""
+    app = FastAPI()
+    settings = ServiceSettings(keep_alive=0.01)
+    app.include_router(service_router(shop, settings=settings, worker=OPTIONS))
+
+    async def slowly(events: list[Event]) -> list[bytes]:
+        await asyncio.sleep(0.05)
+        return [sse.written(event.number, "told", {"was": event.type}) for event in events]
+
+    @app.get("/told/{id}")
+    async def follow(service: AnyService, id: UUID) -> Response:
+        return await service.streams.follow(shop, id, 0, frames=slowly)
+
+    async with running(app) as client:
+        batch = await submitted(client, "double", [1, 2, 3])
+        types = await finished(client, batch)
+        told = (await client.get(f"/told/{batch['id']}")).text
+    assert re.findall(r'id: (\d+)\nevent: told\ndata: {"was":"(\w+)"}', told) == [
+        (str(number), type) for number, type in enumerate(types, start=1)
+    ]

@@ -21,9 +21,9 @@ PATIENCE = 30
 
 
 class ServerProcess:
-    def __init__(self, dsn: str, **options: Any):
+    def __init__(self, dsn: str, environment: dict[str, str] | None = None, **options: Any):
         self.port = free_port()
-        self._environment = os.environ | {"DATABASE_URL": dsn}
+        self._environment = os.environ | {"DATABASE_URL": dsn} | (environment or {})
         self._options = [f"--{name}={value}" for name, value in options.items()]
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile("a+")  # noqa: SIM115
@@ -53,9 +53,12 @@ class ServerProcess:
         self._log.close()
 
     async def start(self) -> None:
-        command = ["-m", "tests.streams.server", f"--port={self.port}", *self._options]
         self._process = subprocess.Popen(
-            [sys.executable, *command], cwd=ROOT, env=self._environment, stderr=self._log
+            [sys.executable, "-m", *self._command()],
+            cwd=ROOT,
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
         )
         await until(self._answers)
 
@@ -75,6 +78,9 @@ class ServerProcess:
 
     def events_of(self, batch_id: object) -> str:
         return f"{self.url}/v1/batches/{batch_id}/events"
+
+    def _command(self) -> list[str]:
+        return ["tests.streams.server", f"--port={self.port}", *self._options]
 
     def _answers(self) -> bool:
         assert self._process is not None and self._process.poll() is None, self.troubles

@@ -1,31 +1,16 @@
 """A real EventSource in a real browser follows a batch across a restart of the server."""
 
-import shutil
 import signal
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page
 
 from batchmill import Mill
 from batchmill.service.sse import frame
 from tests.library.tools import until_event
 from tests.streams.processes import ServerProcess
 from tests.streams.work import log_of, working
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("Debian's chromium is not installed.")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield await browser.new_page()
-        await browser.close()
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)

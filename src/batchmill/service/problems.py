@@ -119,32 +119,35 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 
 def answer(error: Exception) -> JSONResponse:
     """The answer to whatever a handler raised."""
-    # What goes wrong while a body is read comes wrapped.
-    if isinstance(error, HTTPException) and isinstance(error.__cause__, BatchmillError):
-        error = error.__cause__
-    match error:
-        case BatchmillError():
-            problem = _of_ours(error)
-        case RequestValidationError():
-            problem = _of_validation(error)
-        case HTTPException():
-            status = HTTPStatus(error.status_code)
-            problem = _problem(
-                status, status.name.lower(), f"{status.description or status.phrase}."
-            )
-        case ClientDisconnect():
-            problem = _problem(
-                HTTPStatus.BAD_REQUEST, "cut_off", "The body did not come to its end."
-            )
-        case _:
-            log.error("A request failed.", exc_info=error)
-            problem = _problem(
-                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "Something went wrong here."
-            )
+    error = _unwrapped(error)
     headers = dict(getattr(error, "headers", None) or {})
     if isinstance(error, RangeNotSatisfiable):
         headers["Content-Range"] = f"bytes */{error.size}"
-    return respond(problem, headers)
+    return respond(problem_of(error), headers)
+
+
+def problem_of(error: Exception) -> Problem:
+    match _unwrapped(error):
+        case BatchmillError() as ours:
+            return _of_ours(ours)
+        case RequestValidationError() as faults:
+            return _of_validation(faults)
+        case HTTPException(status_code=code):
+            status = HTTPStatus(code)
+            return _problem(status, status.name.lower(), f"{status.description or status.phrase}.")
+        case ClientDisconnect():
+            return _problem(HTTPStatus.BAD_REQUEST, "cut_off", "The body did not come to its end.")
+        case _:
+            log.error("A request failed.", exc_info=error)
+            return _problem(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "Something went wrong here."
+            )
+
+
+def _unwrapped(error: Exception) -> Exception:
+    """What goes wrong while a body is read comes wrapped."""
+    is_wrapped = isinstance(error, HTTPException) and isinstance(error.__cause__, BatchmillError)
+    return error.__cause__ if is_wrapped else error  # type: ignore[return-value]
 
 
 def respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:

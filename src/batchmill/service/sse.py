@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -30,6 +30,8 @@ BEGIN = b"retry: 2000\n\n"
 KEEP_ALIVE = b":\n\n"
 FAREWELL_SECONDS = 1.0
 PIECE = 65_536
+
+Frames = Callable[[list[Event]], Awaitable[list[bytes]]]
 
 
 class TooManyStreams(QuotaExceeded):
@@ -81,17 +83,25 @@ class Streams:
         return self._stopping.is_set()
 
     async def follow(
-        self, mill: Mill, batch_id: UUID, after: int, *, key: str | None = None
+        self,
+        mill: Mill,
+        batch_id: UUID,
+        after: int,
+        *,
+        key: str | None = None,
+        frames: Frames | None = None,
     ) -> Response:
         """The answer to someone who sees batches as `mill` does.
 
         Who knows all of a batch that is over gets 204, at which an EventSource stops coming back.
+        `frames` writes events in another way than they are here, for each client anew.
         """
         self.check_room(mill.tenant)
-        follower = await self._hub.follow(batch_id, after, mill.database)
+        hub: Hub[Any] = self._hub if frames is None else mill.hub
+        follower = await hub.follow(batch_id, after, mill.database)
         if follower.is_over:
             return Response(status_code=204)
-        return EventStream(self, follower, mill.tenant, key)
+        return EventStream(self, follower, frames, mill.tenant, key)
 
     def check_room(self, tenant: str | None) -> None:
         if self.clients >= self.options.per_process:
@@ -149,13 +159,19 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, streams: Streams, follower: Follower[bytes], tenant: str | None, key: str | None
+        self,
+        streams: Streams,
+        follower: Follower[Any],
+        frames: Frames | None,
+        tenant: str | None,
+        key: str | None,
     ):
         self.status_code = 200
         self.background = None
         self.init_headers(HEADERS)
         self._streams = streams
         self._follower = follower
+        self._frames = frames
         self._tenant = tenant
         self.key = key
         self._open_until = asyncio.timeout(None)
@@ -210,13 +226,19 @@ class EventStream(Response):
     async def _next(self) -> list[bytes]:
         """What has come, or a sign of life if nothing does; nothing once the log has ended."""
         try:
-            async with asyncio.timeout(self._streams.options.keep_alive):
-                return await self._follower.next()
-        except TimeoutError:
-            return [KEEP_ALIVE]
+            if (found := await self._come()) is None:
+                return [KEEP_ALIVE]
+            return found if self._frames is None else await self._frames(found)
         except NotFound:
             # Deleted meanwhile: whoever comes back is told so.
             return []
+
+    async def _come(self) -> list[Any] | None:
+        try:
+            async with asyncio.timeout(self._streams.options.keep_alive):
+                return await self._follower.next()
+        except TimeoutError:
+            return None
 
 
 async def write(send: Send, body: bytes, patience: float) -> None:
@@ -243,8 +265,12 @@ def pieces(frames: list[bytes]) -> Iterator[bytes]:
 
 
 def frame(event: Event) -> bytes:
-    head = f"id: {event.number}\nevent: {event.type}\ndata: ".encode()
-    return b"%b%b\n\n" % (head, to_json(event))
+    return written(event.number, event.type, event)
+
+
+def written(number: int, type: str, data: Any) -> bytes:
+    """An event as it goes over the wire."""
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (number, type.encode(), to_json(data))
 
 
 def hang_up(receive: Receive) -> bool:

@@ -11,6 +11,10 @@ HEADER = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 def queries() -> dict[str, str]:
     found: dict[str, str] = {}
     for file in (files("batchmill") / "sql" / "queries").iterdir():
-        _, *parts = HEADER.split(file.read_text())
-        found |= {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
+        found |= queries_in(file.read_text())
     return found
+
+
+def queries_in(text: str) -> dict[str, str]:
+    _, *parts = HEADER.split(text)
+    return {name: query.strip() for name, query in zip(parts[::2], parts[1::2], strict=True)}
