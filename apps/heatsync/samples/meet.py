@@ -1,0 +1,193 @@
+"""A meet that a seed makes up: swimmers, and who swims where."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+_GIVEN = (
+    "Ada", "Anaïs", "Ben", "Chloé", "D'Arcy", "Elif", "Finn", "Greta", "Hugo", "Inès", "Jean-Luc",
+    "Kofi", "Lena", "Mary Ann", "Noor", "Ofelia", "Priya", "Quentin", "Rosa", "Sofía", "Tom", "Uma",
+)  # fmt: skip
+_BEGINNINGS = ("Bal", "Cor", "Dun", "El", "Fen", "Gar", "Hal", "Kes", "Lor", "Mar", "Nor", "Ost")
+_ENDINGS = ("berg", "dale", "ez", "ford", "ham", "ini", "kov", "lund", "more", "ska", "ton", "wick")
+_FAMILIES = ("{}", "{}", "{}", "O'{}", "Van der {}", "{}-Núñez", "{} Jr.")
+_INITIALS = ("", "", " M", " Æ")
+_TEAMS = ("ARC-NT", "BLUE", "Coral Reef-FL", "DASH-CA", "Fjord Swim")
+_STROKES = ("Freestyle", "Backstroke", "Breaststroke", "Butterfly", "IM")
+_AGES = {"10 & Under": 8, "11-12": 11, "13-14": 13, "15-18": 15}
+_STANDARDS = (None, None, None, "B", "BB", "AAA")
+_COURSES = ("", "", "", "Y", "L", "S")
+
+
+@dataclass(frozen=True)
+class Swimmer:
+    name: str
+    age: int
+    team: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Of a swimmer, or of a relay with its swimmers, if they are known; else the lane is empty."""
+
+    lane: int
+    team: str | None = None
+    seed: str | None = None
+    standard: str | None = None
+    swimmer: Swimmer | None = None
+    relay: str | None = None
+    legs: tuple[Swimmer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Heat:
+    """`start` is a number of minutes since midnight."""
+
+    number: int
+    start: int
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Event:
+    number: str
+    name: str
+    record_holder: Swimmer
+    heats: tuple[Heat, ...]
+
+    @property
+    def is_relay(self) -> bool:
+        return self.name.endswith("Relay")
+
+
+@dataclass(frozen=True)
+class Meet:
+    name: str
+    first_day: date
+    last_day: date
+    venue: str
+    session: str
+    session_day: date
+    swimmers: tuple[Swimmer, ...]
+    events: tuple[Event, ...]
+
+    @property
+    def relays(self) -> "Meet":
+        """The same meet without all else."""
+        return replace(self, events=tuple(event for event in self.events if event.is_relay))
+
+
+def make_meet(seed: int, *, events: int = 14) -> Meet:
+    chance = random.Random(seed)
+    maker = _Maker(chance)
+    first = date(2025, 1, 1) + timedelta(days=chance.randrange(365))
+    day = first + timedelta(days=chance.randrange(3))
+    return Meet(
+        name=f"{_town(chance)} Open {first.year}",
+        first_day=first,
+        last_day=first + timedelta(days=2),
+        venue=f"{_town(chance)} Aquatic Center, {maker.lanes} lanes",
+        session=f"Session {chance.randint(1, 6)} {day:%A} AM",
+        session_day=day,
+        swimmers=tuple(swimmer for group in maker.groups.values() for swimmer in group),
+        events=tuple(maker.event(number) for number in range(1, events + 1)),
+    )
+
+
+class _Maker:
+    def __init__(self, chance: random.Random):
+        self.chance = chance
+        self.lanes = chance.choice((6, 8, 10))
+        self.groups: dict[tuple[str, str], list[Swimmer]] = {}
+        self._first_lane = chance.choice((0, 1))
+        self._minute = chance.choice((7, 9, 11)) * 60
+        names: set[str] = set()
+        for who in ("Girls", "Boys"):
+            for ages in _AGES:
+                swimmers = [self._swimmer(_AGES[ages], names) for _ in range(24)]
+                self.groups[who, ages] = swimmers
+
+    def event(self, number: int) -> Event:
+        """Every fourth is a relay."""
+        who, ages = self.chance.choice(list(self.groups))
+        is_relay = number % 4 == 0
+        distance, course = (
+            self.chance.choice((50, 100, 200)),
+            self.chance.choice(("Yard", "SC Meter")),
+        )
+        kind = f"{self.chance.choice(('Medley', 'Freestyle'))} Relay"
+        stroke = kind if is_relay else self.chance.choice(_STROKES)
+        group = self.groups[who, ages]
+        make = self._teams if is_relay else self._swimmers
+        return Event(
+            number=f"{number}{self.chance.choice(('', '', '', 'A', 'S'))}",
+            name=f"{who} {ages} {distance} {course} {stroke}",
+            record_holder=self.chance.choice(group),
+            heats=self._heats(make(group, distance)),
+        )
+
+    def _swimmer(self, age: int, names: set[str]) -> Swimmer:
+        while True:
+            family = self.chance.choice(_FAMILIES).format(_town(self.chance))
+            name = f"{family}, {self.chance.choice(_GIVEN)}"
+            if name not in names:
+                break
+        names.add(name)
+        name += self.chance.choice(_INITIALS)
+        return Swimmer(name, age + self.chance.randrange(2), self.chance.choice(_TEAMS))
+
+    def _swimmers(self, group: Sequence[Swimmer], distance: int) -> list[Entry]:
+        entered = self.chance.sample(group, self.chance.randint(3, len(group)))
+        return [
+            Entry(
+                lane=0,
+                team=swimmer.team,
+                seed=self._seed(distance),
+                standard=self.chance.choice(_STANDARDS),
+                swimmer=swimmer,
+            )
+            for swimmer in entered
+        ]
+
+    def _teams(self, group: Sequence[Swimmer], distance: int) -> list[Entry]:
+        entries = []
+        for team in _TEAMS:
+            legs = [swimmer for swimmer in group if swimmer.team == team]
+            for letter in "ABC"[: self.chance.randint(1, 3)]:
+                four, legs = tuple(legs[:4]), legs[4:]
+                known = four if len(four) == 4 else ()
+                entry = Entry(0, team, self._seed(distance), relay=letter, legs=known)
+                entries.append(entry)
+        return entries
+
+    def _seed(self, distance: int) -> str:
+        if self.chance.random() < 0.1:
+            return self.chance.choice(("NT", "NS", "NP"))
+        seconds = distance * self.chance.uniform(0.5, 0.9)
+        minutes, rest = divmod(seconds, 60)
+        time = f"{minutes:.0f}:{rest:05.2f}" if minutes else f"{rest:.2f}"
+        return time + self.chance.choice(_COURSES)
+
+    def _heats(self, entries: Sequence[Entry]) -> tuple[Heat, ...]:
+        """The first one has the empty lanes."""
+        full, rest = divmod(len(entries), self.lanes)
+        sizes = [rest] * bool(rest) + [self.lanes] * full
+        heats, at = [], 0
+        for number, size in enumerate(sizes, start=1):
+            heats.append(self._heat(number, entries[at : at + size]))
+            at += size
+        return tuple(heats)
+
+    def _heat(self, number: int, entries: Sequence[Entry]) -> Heat:
+        self._minute += self.chance.randint(1, 4)
+        lanes = range(self._first_lane, self._first_lane + self.lanes)
+        taken = sorted(self.chance.sample(lanes, len(entries)))
+        placed = {
+            lane: replace(entry, lane=lane) for lane, entry in zip(taken, entries, strict=True)
+        }
+        return Heat(number, self._minute, tuple(placed.get(lane, Entry(lane)) for lane in lanes))
+
+
+def _town(chance: random.Random) -> str:
+    return chance.choice(_BEGINNINGS) + chance.choice(_ENDINGS)
