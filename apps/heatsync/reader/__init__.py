@@ -1,0 +1,34 @@
+"""Reading heat sheets of HY-TEK's MEET MANAGER, without guessing.
+
+    PDF ──► words ──► columns, lines ──► headings, entries ──► checks ──► sheet ──► swims of one
+    pdf     pdf       page               program               checks     read      match
+
+Everything is decided by what is printed and where. What is not understood becomes a warning.
+"""
+
+from apps.heatsync.reader.errors import (
+    AmbiguousSwimmer,
+    ExtractionFailed,
+    HeatSyncError,
+    InvalidPdf,
+    PdfTooLarge,
+    ScannedPdf,
+    SwimmerNotFound,
+)
+from apps.heatsync.reader.match import find_swims
+from apps.heatsync.reader.read import read_sheet
+from apps.heatsync.reader.sheet import Sheet, Swim
+
+__all__ = [
+    "AmbiguousSwimmer",
+    "ExtractionFailed",
+    "HeatSyncError",
+    "InvalidPdf",
+    "PdfTooLarge",
+    "ScannedPdf",
+    "Sheet",
+    "Swim",
+    "SwimmerNotFound",
+    "find_swims",
+    "read_sheet",
+]

@@ -1,0 +1,93 @@
+"""What may be wrong with what was read, in sentences.
+
+A line that is put under the wrong event is not seen to be wrong by itself. But then a heat is
+missing somewhere, or a lane is there twice.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from apps.heatsync.reader.program import Event, Heat, Place, Program
+
+# Of each kind: a sheet that is not understood at all would fill pages.
+MOST = 20
+_LONGEST = 120
+
+
+def warnings_of(program: Program) -> list[str]:
+    checks = (_psych, _same_number, _missing, _twice, _alternates)
+    return [
+        *(warning for check in checks for warning in few(check(program))),
+        *few(_not_understood(program), "rows were not understood"),
+    ]
+
+
+def few(warnings: Iterable[str], more: str = "warnings of this kind were left out") -> list[str]:
+    found = list(warnings)
+    return found if len(found) <= MOST else [*found[:MOST], f"{len(found) - MOST} more {more}."]
+
+
+def _psych(program: Program) -> Iterator[str]:
+    without = [place for place in program.places if place.heat is None]
+    if without and not program.heats:
+        yield "This is a psych sheet: it ranks the swimmers, and says nothing of heats and lanes."
+        return
+    for number in dict.fromkeys(place.event.number for place in without):
+        yield f"Event {number} has swimmers without a heat and a lane."
+
+
+def _same_number(program: Program) -> Iterator[str]:
+    names: dict[str, list[str]] = defaultdict(list)
+    for event in program.events:
+        names[event.number].append(event.name)
+    for number, found in names.items():
+        if len(found) > 1:
+            yield f"There are {len(found)} events {number}: {' and '.join(found)}."
+
+
+def _missing(program: Program) -> Iterator[str]:
+    stages: dict[tuple[Event, str], list[Heat]] = defaultdict(list)
+    for heat in program.heats:
+        stages[heat.event, heat.stage].append(heat)
+    for (event, _), heats in stages.items():
+        numbers = {heat.number for heat in heats}
+        said = {heat.of for heat in heats if heat.of}
+        count = max(said | numbers)
+        if missing := [str(number) for number in range(1, count + 1) if number not in numbers]:
+            yield (
+                f"Event {event.number} has {count} heats, but these are not on the sheet: "
+                f"{_short(', '.join(missing))}."
+            )
+        if len(said) > 1 or (said and max(numbers) > max(said)):
+            yield f"Event {event.number} has heats that do not agree on how many there are."
+
+
+def _twice(program: Program) -> Iterator[str]:
+    lanes: dict[tuple[Heat, int], list[Place]] = defaultdict(list)
+    for place in program.places:
+        if place.heat and place.entry.number is not None:
+            lanes[place.heat, place.entry.number].append(place)
+    for (heat, number), places in lanes.items():
+        if len(places) > 1:
+            names = " and ".join(_name(place) for place in places)
+            lane = f"Event {heat.event.number}, heat {heat.number}, lane {number}"
+            yield f"{lane} is there {len(places)} times: {names}."
+
+
+def _name(place: Place) -> str:
+    person = place.entry.person
+    return person.name if person else f"{place.entry.team} {place.entry.relay or ''}".strip()
+
+
+def _alternates(program: Program) -> Iterator[str]:
+    for number in dict.fromkeys(event.number for event in program.with_alternates):
+        yield f"The alternates of event {number} were left out."
+
+
+def _not_understood(program: Program) -> Iterator[str]:
+    for line in program.not_understood:
+        yield f'A row on page {line.page} was not understood: "{_short(line.text)}".'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,169 @@
+"""A lane and who swims in it, or a relay team.
+
+Where there is a header, words belong to the label they stand below; otherwise they are told by
+their form. A row without a name, or with neither a time nor an age, is no entry.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from apps.heatsync.reader.fields import AGE, HOLDS_TIME, SEED, age_at, is_at_seed, unglued
+from apps.heatsync.reader.header import Header
+from apps.heatsync.reader.words import Word, text_of
+
+_LANE = re.compile(r"\d{1,3}")
+_BLANK = re.compile(r"(?P<standard>[A-Z]{0,4})(?:_+|[-–—.]{2,})")
+_EXHIBITION = re.compile(r"[xX]")
+_STANDARD = re.compile(r"\*|[A-Za-z][\w*+#/-]{0,7}")
+_RELAY_LETTER = re.compile(r"['\"]?(?P<letter>[A-Z])['\"]?")
+_RELAY_AGES = re.compile(r"[MWFX]\d{1,3}\+?")
+# A class such as (S9) may follow.
+_NAME = re.compile(r"['’‘ʻ]?[^\W\d_]\D{0,80}(?:\([\w ]+\))?")
+# Exhibition, para, foreign and unattached swimmers.
+_MARKS = " *%#&+~^"
+
+_Divided = tuple[Sequence[Word], Word | None, Sequence[Word]]
+
+
+@dataclass(slots=True)
+class Person:
+    name: str
+    age: int | None = None
+    gender: str | None = None
+    school_year: str | None = None
+
+
+@dataclass(slots=True)
+class Entry:
+    """`number` is the lane, or the rank on a psych sheet. Without person and team, the lane is
+    empty."""
+
+    number: int | None = None
+    person: Person | None = None
+    team: str | None = None
+    seed: str | None = None
+    standard: str | None = None
+    exhibition: bool = False
+    relay: str | None = None
+    legs: dict[int, Person] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.person is None and self.team is None
+
+
+def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
+    entry, words = _around(words, header)
+    if not words:
+        return _empty_lane(entry)
+    name, age, team = _divided(words, header)
+    entry.person = person(text_of(name), age.text if age else None)
+    entry.team = text_of(team) or None
+    if entry.person is None or HOLDS_TIME.search(entry.team or ""):
+        return None
+    if not team and _reach_team(name, header):
+        return None
+    # An age that stands below its label will do: there are sheets without times.
+    return entry if entry.seed or (age and header) else None
+
+
+def read_relay(words: Sequence[Word], header: Header | None) -> Entry | None:
+    entry, words = _around(words, header)
+    if not words:
+        return _empty_lane(entry)
+    if len(words) > 1 and (found := _RELAY_LETTER.fullmatch(words[-1].text)):
+        entry.relay, words = found["letter"], words[:-1]
+    entry.team = text_of(word for word in words if not _RELAY_AGES.fullmatch(word.text))
+    is_team = _NAME.search(entry.team) and not HOLDS_TIME.search(entry.team)
+    return entry if is_team and (entry.seed or entry.relay) else None
+
+
+def person(name: str, age: str | None) -> Person | None:
+    """None for what cannot be a name."""
+    name = name.strip(_MARKS)
+    if not _NAME.fullmatch(name):
+        return None
+    found = AGE.fullmatch(age) if age else None
+    if not found:
+        return Person(name)
+    years = int(found["age"]) if found["age"] else None
+    return Person(name, years, found["gender"], found["year"])
+
+
+def _empty_lane(entry: Entry) -> Entry | None:
+    return entry if entry.number is not None and entry.seed is None else None
+
+
+def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequence[Word]]:
+    """The lane before a name, the time and the standard after it, and the words in between."""
+    entry = Entry()
+    words, entry.standard = _without_blanks(unglued(words, header))
+    if words and _is_lane(words[0], header):
+        entry.number, words = int(words[0].text), words[1:]
+    at = _seed_at(words, header)
+    if at is None:
+        return entry, words
+    seed = SEED.fullmatch(words[at].text)
+    assert seed
+    words, rest = words[:at], words[at + 1 :]
+    entry.seed, entry.exhibition = seed["seed"], bool(seed["exhibition"])
+    if words and _EXHIBITION.fullmatch(words[-1].text) and is_at_seed(words[-1], header):
+        entry.exhibition, words = True, words[:-1]
+    codes = [word.text for word in rest if _STANDARD.fullmatch(word.text)]
+    entry.standard = " ".join(codes) or entry.standard
+    return entry, words
+
+
+def _without_blanks(words: Sequence[Word]) -> tuple[Sequence[Word], str | None]:
+    """Lines to write on, `____`. `B____` says that the swimmer has met a standard."""
+    kept, standard = [], None
+    for word in words:
+        if found := _BLANK.fullmatch(word.text):
+            standard = found["standard"] or standard
+        else:
+            kept.append(word)
+    return kept, standard
+
+
+def _is_lane(word: Word, header: Header | None) -> bool:
+    if not _LANE.fullmatch(word.text):
+        return False
+    label = header and (header.get("name") or header.get("team"))
+    return not label or word.x0 < label.x0
+
+
+def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
+    """A second time is a cut or a time to beat. A team may be called NT."""
+    seeds = [
+        at
+        for at, word in enumerate(words)
+        if SEED.fullmatch(word.text) and is_at_seed(word, header)
+    ]
+    times = [at for at in seeds if HOLDS_TIME.search(words[at].text)]
+    return times[0] if times else seeds[-1] if seeds else None
+
+
+def _divided(words: Sequence[Word], header: Header | None) -> _Divided:
+    """Name, age and team. Without an age, by where they stand, or by how they were drawn."""
+    at = age_at(words, header)
+    if at is not None:
+        return words[:at], words[at], words[at + 1 :]
+    label = header and header.get("team")
+    first = _team_at(words, label.x0 - words[0].size / 2 if label else 0.0)
+    return words[:first], None, words[first:]
+
+
+def _team_at(words: Sequence[Word], x: float) -> int:
+    """The first stretch that begins there or after; or word, if the whole line was drawn as one."""
+    is_one = words[0].span == words[-1].span
+    for at, word in enumerate(words):
+        if at and word.x0 >= x and (is_one or word.span != words[at - 1].span):
+            return at
+    return len(words)
+
+
+def _reach_team(name: Sequence[Word], header: Header | None) -> bool:
+    """Whether a name ends so far right that it must be the team too."""
+    label = header and header.get("team")
+    return label is not None and any(word.x1 > label.x0 + word.size for word in name)

@@ -1,0 +1,59 @@
+"""Every error of the reader. None goes away by trying again, so each is Permanent.
+
+    HeatSyncError
+    ├── InvalidPdf            INVALID_PDF: not a PDF, cut off, damaged, or it needs a password
+    │   └── ScannedPdf        the same code: pictures of pages, without text
+    ├── PdfTooLarge           PDF_TOO_LARGE
+    ├── ExtractionFailed      EXTRACTION_FAILED: text, but not that of a heat sheet
+    └── SwimmerNotFound       SWIMMER_NOT_FOUND, with `suggestions`
+        └── AmbiguousSwimmer  AMBIGUOUS_SWIMMER, with `candidates`
+
+The code is for programs; the message is shown to end users as it stands.
+"""
+
+from collections.abc import Sequence
+
+from batchmill.errors import Permanent
+
+
+class HeatSyncError(Permanent):
+    code = "HEATSYNC"
+
+    def __init__(self, message: str):
+        super().__init__(message, code=self.code)
+
+
+class InvalidPdf(HeatSyncError):
+    code = "INVALID_PDF"
+
+
+class ScannedPdf(InvalidPdf):
+    def __init__(self) -> None:
+        super().__init__(
+            "This PDF has no text, it is a scan. Ask the organisers for the PDF that the meet "
+            "software made."
+        )
+
+
+class PdfTooLarge(HeatSyncError):
+    code = "PDF_TOO_LARGE"
+
+
+class ExtractionFailed(HeatSyncError):
+    code = "EXTRACTION_FAILED"
+
+
+class SwimmerNotFound(HeatSyncError):
+    code = "SWIMMER_NOT_FOUND"
+
+    def __init__(self, message: str, *, suggestions: Sequence[str] = ()):
+        self.suggestions = list(suggestions)
+        super().__init__(message)
+
+
+class AmbiguousSwimmer(SwimmerNotFound):
+    code = "AMBIGUOUS_SWIMMER"
+
+    def __init__(self, message: str, *, candidates: Sequence[str]):
+        self.candidates = list(candidates)
+        super().__init__(message, suggestions=candidates)

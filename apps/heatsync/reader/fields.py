@@ -1,0 +1,88 @@
+"""What ages and times look like, and where they stand.
+
+Two fields that happen to meet look like one word. Mostly it is known that they were drawn apart;
+else the change from letters to digits tells where one ends.
+"""
+
+import re
+from collections.abc import Sequence
+
+from apps.heatsync.reader.header import Header
+from apps.heatsync.reader.words import Word, halves
+
+_TIME = r"(?:\d{1,2}:)?(?:\d{1,2}:)?\d{1,3}[.,]\d{1,2}(?:[YLSM]|[*#@!$&+]+)?"
+_NO_TIME = r"(?:NT|NS|NP|ND|SCR|DQ|DNF|DFS)[YLS]?"
+SEED = re.compile(rf"(?P<exhibition>[xX])?(?P<seed>{_TIME}|{_NO_TIME})")
+HOLDS_TIME = re.compile(r"\d[:.,]\d\d")
+
+AGE = re.compile(r"(?P<gender>[MWFBGX])?(?P<age>\d{1,3})|(?P<year>FR|SO|JR|SR|RS|GS)")
+
+_LEG = re.compile(r"\d\)")
+_TEAM_AND_SEED = re.compile(rf"(.*[^\d:.,xX]){_TIME}")
+_NAME_AND_AGE = re.compile(r"(\D{2,}?)[MWFBGX]?\d{1,2}")
+_AGE_AND_TEAM = re.compile(r"([MWFBGX]?\d{1,2})[^\W\d].*")
+
+
+def is_at_seed(word: Word, header: Header | None) -> bool:
+    """Times end below their label, or after it. Without a header they may be anywhere."""
+    label = header and header.get("seed")
+    return not label or word.x1 > label.x0 - word.size
+
+
+def is_at_age(word: Word, header: Header | None) -> bool:
+    label = header and header.get("age")
+    return not label or (label.x0 - word.size < word.x1 and word.x0 < label.x1)
+
+
+def age_at(words: Sequence[Word], header: Header | None) -> int | None:
+    found = [
+        at
+        for at, word in enumerate(words)
+        if at and AGE.fullmatch(word.text) and is_at_age(word, header)
+    ]
+    # SO and JR may be the end of a name.
+    return min(found, key=lambda at: (not words[at].text[-1].isdigit(), at), default=None)
+
+
+def unglued(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
+    """Fields that meet, as words of their own."""
+    pieces: list[Word] = []
+    for word in words:
+        cut = _cut(word, pieces[-1] if pieces else None, header)
+        pieces += halves(word, cut) if cut else [word]
+    return _age_unglued(pieces, header)
+
+
+def _cut(word: Word, before: Word | None, header: Header | None) -> int:
+    """After how many letters a field ends in the middle of a word; 0 if none does."""
+    if word.seam and _are_two(before, *halves(word, word.seam), header):
+        return word.seam
+    found = _TEAM_AND_SEED.fullmatch(word.text)
+    return len(found[1]) if found and is_at_seed(word, header) else 0
+
+
+def _are_two(before: Word | None, left: Word, right: Word, header: Header | None) -> bool:
+    if _LEG.match(right.text):
+        return True
+    # The first one ends a longer stretch, so the second one is not a piece of it.
+    is_end = before is not None and before.span == left.span
+    if SEED.fullmatch(right.text):
+        return is_end or is_at_seed(right, header)
+    # 1|2 is an age in two pieces, and so is W|12.
+    if AGE.fullmatch(right.text) and not left.text[-1].isdigit():
+        return is_end or (len(left.text) > 1 and is_at_age(right, header))
+    is_age = AGE.fullmatch(left.text) and left.text[-1].isdigit() and is_at_age(left, header)
+    return bool(is_age) and right.text[0].isalpha()
+
+
+def _age_unglued(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
+    """Only where an age should stand and there is none: H2O and 100% are teams."""
+    label = header and header.get("age")
+    if not label or age_at(words, header) is not None:
+        return words
+    for at, word in enumerate(words):
+        if word.x0 < label.x1 and word.x1 > label.x0:
+            found = _NAME_AND_AGE.fullmatch(word.text) or _AGE_AND_TEAM.fullmatch(word.text)
+            if found:
+                return [*words[:at], *halves(word, len(found[1])), *words[at + 1 :]]
+    return words

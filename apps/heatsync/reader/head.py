@@ -1,0 +1,66 @@
+"""The head of a page: the meet, its days, where it is, and which session follows.
+
+Riverside Pool - Site License        HY-TEK's MEET MANAGER 8.0 - 9:12 PM  6/24/2025  Page 3
+                      Summer Open 2025 - 6/27/2025 to 6/29/2025
+                           Riverside Pool, 50 m, 8 lanes
+                      Meet Program - Session 3 Saturday PM
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from apps.heatsync.reader.dates import DATE
+
+_SOFTWARE = re.compile(r"(?P<licence>.*?)\s*(?:HY-?TEK.{0,3}\s*)?\bMEET MANAGER\b.*", re.IGNORECASE)
+_TITLE = re.compile(
+    r"(?P<kind>Meet Program|Psych Sheet|Heat Sheet|Start List|Results)\b\s*[-–—:]*\s*(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_MEET = re.compile(
+    rf"(?P<name>.*?)\s*[-–—]*\s*(?P<first>{DATE})(?:\s*(?:to|through|[-–—])\s*(?P<last>{DATE}))?"
+    r"(?:\s.*)?"
+)
+_SITE = re.compile(r"(?P<site>.*?)\s*[-–—]\s*Site Licen[cs]e", re.IGNORECASE)
+_FOOTER = re.compile(r"Licensed to\b.*|Page \d+(?: of \d+)?", re.IGNORECASE)
+_NO_PLACE = re.compile(r"Sanction|Hosted by|Warm", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Head:
+    meet: str | None = None
+    first_day: str | None = None
+    last_day: str | None = None
+    venue: str | None = None
+    is_results: bool = False
+    session: str | None = None
+
+
+def is_title(row: str) -> bool:
+    return bool(_TITLE.fullmatch(row))
+
+
+def is_about_software(row: str) -> bool:
+    """Such a row may stand below the columns as well."""
+    return bool(_SOFTWARE.fullmatch(row) or _FOOTER.fullmatch(row))
+
+
+def read_head(rows: Iterable[str]) -> Head:
+    head, others = Head(), []
+    for row in rows:
+        if found := _SOFTWARE.fullmatch(row):
+            site = _SITE.fullmatch(found["licence"])
+            head.venue = site["site"] if site else None
+        elif found := _TITLE.fullmatch(row):
+            head.is_results = found["kind"].casefold() == "results"
+            head.session = found["rest"] or None
+        elif not head.first_day and (found := _MEET.fullmatch(row)):
+            head.meet, head.first_day = found["name"] or None, found["first"]
+            head.last_day = found["last"] or found["first"]
+        elif not (is_about_software(row) or _NO_PLACE.match(row)):
+            others.append(row)
+    if head.meet is None and others:
+        head.meet = others.pop(0)
+    if others:
+        head.venue = others[0]
+    return head

@@ -1,0 +1,100 @@
+"""The line above the swimmers: what stands where.
+
+    Lane  Name              Age  Team        Seed Time
+    Lane  Team                   Relay       Seed Time
+          Name              Age  Team        Seed Time      (psych sheets)
+
+Fields stand left, right or in the middle below their label, so what counts is how far it extends.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from apps.heatsync.reader.words import Word
+
+_LABELS = {
+    "lane": "lane",
+    "name": "name",
+    "age": "age",
+    "yr": "age",
+    "year": "age",
+    "gr": "age",
+    "grade": "age",
+    "team": "team",
+    "school": "team",
+    "club": "team",
+    "relay": "relay",
+    "seed": "seed",
+    "entry": "seed",
+    "prelim": "seed",
+    "prelims": "seed",
+    "time": "time",
+}
+# Labels come in this order, so one that goes back is of the next column.
+_ORDER = ("lane", "name", "age", "team", "relay", "seed", "time")
+# A column begins where these follow each other. A swimmer may be called Lane.
+_BEGINNINGS = {
+    ("lane", "name"),
+    ("lane", "team"),
+    ("lane", "relay"),
+    ("name", "age"),
+    ("name", "team"),
+    ("team", "relay"),
+}
+
+
+class Extent(NamedTuple):
+    x0: float
+    x1: float
+
+
+class Header(NamedTuple):
+    """Extents of labels: lane, name, age, team, relay, seed."""
+
+    extents: dict[str, Extent]
+
+    @property
+    def x0(self) -> float:
+        return min(extent.x0 for extent in self.extents.values())
+
+    @property
+    def x1(self) -> float:
+        return max(extent.x1 for extent in self.extents.values())
+
+    @property
+    def is_relay(self) -> bool:
+        return "name" not in self.extents
+
+    def get(self, label: str) -> Extent | None:
+        return self.extents.get(label)
+
+
+def find_headers(row: Sequence[Word]) -> list[Header]:
+    """All headers in a row: one for each column of the page that has one there."""
+    labels = [_LABELS.get(word.text.casefold().rstrip(":")) for word in row]
+    headers, index = [], 0
+    while index < len(row) - 1:
+        if (labels[index], labels[index + 1]) in _BEGINNINGS:
+            header, index = _header_from(row, labels, index)
+            headers.append(header)
+        else:
+            index += 1
+    return headers
+
+
+def _header_from(
+    row: Sequence[Word], labels: Sequence[str | None], index: int
+) -> tuple[Header, int]:
+    extents: dict[str, Extent] = {}
+    rank = -1
+    while index < len(row):
+        label, word = labels[index], row[index]
+        if label is None or _ORDER.index(label) <= rank:
+            break
+        rank = _ORDER.index(label)
+        if label == "time" and "seed" in extents:
+            extents["seed"] = Extent(extents["seed"].x0, word.x1)
+        else:
+            extents[label] = Extent(word.x0, word.x1)
+        index += 1
+    return Header(extents), index

@@ -1,0 +1,172 @@
+"""Finding a swimmer by name. Two names are equal or they are not: the schedule of someone else's
+child is worse than none.
+
+Equal are names of the same letters, whatever their case, accents, hyphens and apostrophes, and
+`Doe, Jane` and `Jane Doe`. A middle initial and a suffix count only where both names have one.
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from apps.heatsync.reader.errors import AmbiguousSwimmer, SwimmerNotFound
+from apps.heatsync.reader.sheet import Swim
+from apps.heatsync.reader.text import fold
+
+_SUFFIXES = {"jr", "sr", "ii", "iii", "iv"}
+_MOST_NAMED = 10
+
+
+class _Reading(NamedTuple):
+    """One way to read a name. Mary-Ann, Mary Ann and Maryann are one, so there are no spaces."""
+
+    given: str
+    family: str
+    initials: str
+    suffix: str
+
+    def fits(self, other: "_Reading") -> bool:
+        return (
+            (self.given, self.family) == (other.given, other.family)
+            and (self.initials == other.initials or not (self.initials and other.initials))
+            and (self.suffix == other.suffix or not (self.suffix and other.suffix))
+        )
+
+
+def find_swims(swims: Iterable[Swim], name: str, *, team: str | None = None) -> list[Swim]:
+    """All swims of the one who is called so, relays too. `team` tells two of one name apart.
+
+    A family name alone will do, if only one swimmer has it. Raises SwimmerNotFound or
+    AmbiguousSwimmer.
+    """
+    named = [swim for swim in swims if swim.swimmer_name]
+    found = [swim for swim in _called(named, name) if team is None or _same(swim.team, team)]
+    swimmers = _swimmers(found)
+    if len(swimmers) > 1:
+        swimmers = [some for some in swimmers if _is_exactly(some, name)] or swimmers
+    if not swimmers:
+        raise _not_found(named, name)
+    if len(swimmers) > 1:
+        raise _ambiguous(swimmers, name)
+    return swimmers[0]
+
+
+def _called(swims: Sequence[Swim], name: str) -> list[Swim]:
+    """As the name is written; else the other way round; else by the family name alone."""
+    asked, turned, family = _readings(name), _turned(name), _squashed(name)
+    return (
+        [swim for swim in swims if _fit(asked, _readings(_name(swim)))]
+        or [
+            swim
+            for swim in swims
+            if _fit(turned, _readings(_name(swim))) or _fit(asked, _turned(_name(swim)))
+        ]
+        or [
+            swim
+            for swim in swims
+            if family and any(family == reading.family for reading in _readings(_name(swim)))
+        ]
+    )
+
+
+def _fit(some: Iterable[_Reading], others: Sequence[_Reading]) -> bool:
+    return any(one.fits(other) for one in some for other in others)
+
+
+def _readings(name: str) -> list[_Reading]:
+    """One with a comma. Without, any space may be where the family name begins."""
+    family, comma, given = name.partition(",")
+    if comma:
+        return [_reading(_tokens(given), _tokens(family))]
+    tokens = _tokens(name)
+    return [_reading(tokens[:at], tokens[at:]) for at in range(1, len(tokens))]
+
+
+def _turned(name: str) -> list[_Reading]:
+    """`Doe Jane`, which only a comma would tell from `Jane Doe`."""
+    tokens = [] if "," in name else _tokens(name)
+    return [_reading(tokens[at:], tokens[:at]) for at in range(1, len(tokens))]
+
+
+def _reading(given: list[str], family: list[str]) -> _Reading:
+    suffix = "".join(token for token in given[1:] + family[1:] if token in _SUFFIXES)
+    given = given[:1] + [token for token in given[1:] if token not in _SUFFIXES]
+    family = family[:1] + [token for token in family[1:] if token not in _SUFFIXES]
+    initials = "".join(token for token in given[1:] if len(token) == 1)
+    names = given[:1] + [token for token in given[1:] if len(token) > 1]
+    return _Reading("".join(names), "".join(family), initials, suffix)
+
+
+def _tokens(text: str) -> list[str]:
+    return fold(text.replace(",", " ")).split()
+
+
+def _squashed(text: str) -> str:
+    return "".join(_tokens(text))
+
+
+def _same(some: str | None, other: str | None) -> bool:
+    return _squashed(some or "") == _squashed(other or "")
+
+
+def _name(swim: Swim) -> str:
+    return swim.swimmer_name or ""
+
+
+def _swimmers(swims: Iterable[Swim]) -> list[list[Swim]]:
+    """Swims by swimmer. Two of one name may swim for one team, if they are not of one age."""
+    swimmers: list[list[Swim]] = []
+    for swim in swims:
+        for known in swimmers:
+            if all(_is_one(swim, other) for other in known):
+                known.append(swim)
+                break
+        else:
+            swimmers.append([swim])
+    return swimmers
+
+
+def _is_one(swim: Swim, other: Swim) -> bool:
+    return (
+        _same(swim.team, other.team)
+        and (swim.age == other.age or None in (swim.age, other.age))
+        and _fit(_readings(_name(swim)), _readings(_name(other)))
+    )
+
+
+def _is_exactly(swims: Iterable[Swim], name: str) -> bool:
+    asked = {*_readings(name), *_turned(name)}
+    return any(asked & set(_readings(_name(swim))) for swim in swims)
+
+
+def _not_found(swims: Iterable[Swim], name: str) -> SwimmerNotFound:
+    printed: dict[str, str] = {}
+    for swim in swims:
+        family, _, given = _name(swim).partition(",")
+        for order in (f"{given} {family}", f"{family} {given}"):
+            printed.setdefault(" ".join(_tokens(order)), _name(swim))
+    near = difflib.get_close_matches(" ".join(_tokens(name)), printed, n=4, cutoff=0.7)
+    suggestions = list(dict.fromkeys(printed[key] for key in near))
+    hint = f" Did you mean {_either(suggestions)}?" if suggestions else " Check how it is written."
+    return SwimmerNotFound(f'"{name}" is not on this sheet.{hint}', suggestions=suggestions)
+
+
+def _ambiguous(swimmers: Sequence[Sequence[Swim]], name: str) -> AmbiguousSwimmer:
+    candidates = [_described(swims) for swims in swimmers]
+    shown = _either(candidates[:_MOST_NAMED])
+    return AmbiguousSwimmer(
+        f'"{name}" fits {len(candidates)} swimmers: {shown}. Give the whole name, and the team if '
+        "that is not enough.",
+        candidates=candidates,
+    )
+
+
+def _described(swims: Sequence[Swim]) -> str:
+    age = next((swim.age for swim in swims if swim.age is not None), None)
+    facts = [str(fact) for fact in (age, swims[0].team) if fact is not None]
+    return f"{_name(swims[0])} ({', '.join(facts)})" if facts else _name(swims[0])
+
+
+def _either(names: Sequence[str]) -> str:
+    """Names have commas, so they are put apart by "or"."""
+    return " or ".join(names)

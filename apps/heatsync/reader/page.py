@@ -1,0 +1,163 @@
+"""Pages → lines in the order people read them: down a column, then down the next.
+
+The head of a page runs over all columns. Below it, a column begins where a header, an event or a
+heat begins a line. No position is known beforehand, and each page may have its own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from apps.heatsync.reader.fields import SEED
+from apps.heatsync.reader.head import is_about_software, is_title
+from apps.heatsync.reader.header import Header, find_headers
+from apps.heatsync.reader.pdf import Page
+from apps.heatsync.reader.words import Word, text_of
+
+# Words whose baselines differ by less, in parts of their height, stand in one row: times are set
+# smaller than names, and a little higher.
+_SAME_ROW = 0.4
+# Columns are further apart than this part of the page's width, headings in one column are not.
+_APART = 0.15
+# Letters that are so many times as large as most are a watermark.
+_LARGE = 4.0
+# A field may stand a little left of the heading that shows where the column begins.
+_OUTDENT = 3.0
+
+_NUMBER = re.compile(r"\d+[A-Z]{0,2}")
+
+Row = list[Word]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Places of its words count from where the column begins, so a header of one column fits the
+    next one too."""
+
+    page: int
+    words: Sequence[Word]
+    header: Header | None
+
+    @property
+    def text(self) -> str:
+        return text_of(self.words)
+
+
+class PageText(NamedTuple):
+    """The rows of a page's head, over all its columns, and its lines. A page of something else,
+    such as a cover, has neither."""
+
+    head: list[str]
+    lines: list[Line]
+
+
+class _Columns(NamedTuple):
+    """Where they begin, and how wide one is."""
+
+    lefts: list[float]
+    width: float
+
+
+def in_reading_order(pages: Iterable[Page]) -> Iterator[PageText]:
+    columns = _Columns([], 0.0)
+    for number, page in enumerate(pages, start=1):
+        rows = _rows(_without_watermark(page.words))
+        columns = _columns(rows, columns, _APART * page.width)
+        if not any(_is_body(row) for row in rows):
+            yield PageText([], [])
+            continue
+        top = _top(rows)
+        body = [word for row in rows[top:] if not is_about_software(text_of(row)) for word in row]
+        lines = list(_lines(number, body, columns.lefts))
+        yield PageText([text_of(row) for row in rows[:top]], lines)
+
+
+def _without_watermark(words: Sequence[Word]) -> list[Word]:
+    usual = median(word.size for word in words) if words else 0.0
+    return [word for word in words if word.size <= _LARGE * usual]
+
+
+def _rows(words: Iterable[Word]) -> list[Row]:
+    rows: list[Row] = []
+    for word in sorted(words, key=lambda word: word.y):
+        if rows and word.y - rows[-1][0].y <= _SAME_ROW * min(word.size, rows[-1][0].size):
+            rows[-1].append(word)
+        else:
+            rows.append([word])
+    return [_from_left(row) for row in rows]
+
+
+def _from_left(row: Row) -> Row:
+    """A stretch stays together, also where it runs over the next one."""
+    starts = _starts(row)
+    return sorted(row, key=lambda word: (starts[word.span], word.span, word.x0))
+
+
+def _starts(words: Iterable[Word]) -> dict[int, float]:
+    """Where stretches begin."""
+    starts: dict[int, float] = {}
+    for word in words:
+        starts[word.span] = min(word.x0, starts.get(word.span, word.x0))
+    return starts
+
+
+def _columns(rows: Sequence[Row], last: _Columns, apart: float) -> _Columns:
+    """A column without a heading is where the page before had one, if there is room for it."""
+    headers = [header for row in rows for header in find_headers(row)]
+    lefts: list[float] = []
+    for x in sorted([header.x0 for header in headers] + _headings(rows, headers, apart)):
+        if not lefts or x - lefts[-1] > apart:
+            lefts.append(x)
+    if not lefts:
+        return last
+    width = max((header.x1 - header.x0 for header in headers), default=last.width)
+    room = max(width, apart)
+    lefts += [x for x in last.lefts if all(abs(x - left) > room for left in lefts)]
+    return _Columns(sorted(lefts), width)
+
+
+def _headings(rows: Sequence[Row], headers: Sequence[Header], apart: float) -> list[float]:
+    """Where headings begin, but for those in the middle of a column."""
+    places = [word.x0 for row in rows for at, word in enumerate(row) if _is_heading(row, at)]
+    return [x for x in places if not any(header.x0 + apart < x < header.x1 for header in headers)]
+
+
+def _is_heading(row: Row, at: int) -> bool:
+    """`Heat 3 …`, `Event 12 …` or `#12 …`, and not in the middle of a sentence."""
+    word = row[at]
+    if at and (word.span == row[at - 1].span or word.x0 - row[at - 1].x1 < word.size / 2):
+        return False
+    if word.text.startswith("#"):
+        return bool(_NUMBER.fullmatch(word.text[1:]))
+    follows = row[at + 1].text if at + 1 < len(row) else ""
+    return word.text in ("Heat", "Event") and bool(_NUMBER.fullmatch(follows))
+
+
+def _top(rows: Sequence[Row]) -> int:
+    """How many rows are the head: up to the title, or to the first heading or lane."""
+    first = next(number for number, row in enumerate(rows) if _is_body(row))
+    titles = [number for number in range(first) if is_title(text_of(rows[number]))]
+    return titles[-1] + 1 if titles else first
+
+
+def _is_body(row: Row) -> bool:
+    is_lane = row[0].text.isdecimal() and any(SEED.fullmatch(word.text) for word in row)
+    is_heading = any(_is_heading(row, at) for at in range(len(row)))
+    return is_lane or is_heading or bool(find_headers(row))
+
+
+def _lines(number: int, words: Sequence[Word], lefts: Sequence[float]) -> Iterator[Line]:
+    """A stretch belongs to the column where it begins, however far it runs."""
+    starts = _starts(words)
+    for column, left in enumerate(lefts):
+        own = [word for word in words if _column_of(starts[word.span], lefts) == column]
+        for row in _rows(own):
+            moved = [word._replace(x0=word.x0 - left, x1=word.x1 - left) for word in row]
+            headers = find_headers(moved)
+            yield Line(number, moved, headers[0] if headers else None)
+
+
+def _column_of(x: float, lefts: Sequence[float]) -> int:
+    return max(sum(x >= left - _OUTDENT for left in lefts) - 1, 0)

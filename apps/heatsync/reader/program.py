@@ -1,0 +1,202 @@
+"""Lines → entries: the sheet as people read it, line after line.
+
+    event ──► notes: records, standards ──► heat ──► lanes ──► heat … ──► event …
+      └─────► ranks, on a psych sheet         └────► relay teams, each with its swimmers
+
+What is not understood is kept, and never guessed at.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from apps.heatsync.reader.entry import Entry, read_relay, read_swimmer
+from apps.heatsync.reader.header import Header
+from apps.heatsync.reader.headings import (
+    EventHeading,
+    HeatHeading,
+    event_heading,
+    heat_heading,
+    rest_of_name,
+    round_heading,
+    stage_of,
+    start_heading,
+)
+from apps.heatsync.reader.page import Line
+from apps.heatsync.reader.relay import read_legs
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """`round` is the one that was named last."""
+
+    number: str
+    name: str
+    round: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Heat:
+    """`of` is how many there are, where the sheet says so."""
+
+    event: Event
+    number: int
+    round: str | None
+    of: int | None = None
+    start: str | None = None
+
+    @property
+    def stage(self) -> str:
+        return stage_of(self.round)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """An entry where it stands. On a psych sheet there is no heat."""
+
+    event: Event
+    heat: Heat | None
+    entry: Entry
+    is_relay: bool
+    session: str | None
+
+
+@dataclass(slots=True)
+class Program:
+    places: list[Place] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    heats: list[Heat] = field(default_factory=list)
+    with_alternates: list[Event] = field(default_factory=list)
+    not_understood: list[Line] = field(default_factory=list)
+
+
+class ProgramReader:
+    """Takes one line after the other, and knows which event and heat they are about."""
+
+    def __init__(self, *, is_psych_sheet: bool):
+        self.program = Program()
+        self._is_psych_sheet = is_psych_sheet
+        self._events: dict[str, Event] = {}
+        self._stages: dict[tuple[Event, str], list[Heat]] = defaultdict(list)
+        # For swimmers and for relays. A column that has none is like the one before.
+        self._headers: dict[bool, Header] = {}
+        self._event: Event | None = None
+        self._heat: Heat | None = None
+        self._team: Entry | None = None
+        self._is_relay = False
+        self._in_notes = True
+        self._in_alternates = False
+        self._broken: Event | None = None
+
+    def read(self, lines: Iterable[Line], session: str | None) -> None:
+        for line in lines:
+            if not (self._heading(line) or self._listed(line, session)):
+                self.program.not_understood.append(line)
+
+    def _heading(self, line: Line) -> bool:
+        text, broken = line.text, self._broken
+        self._broken = None
+        if line.header:
+            self._header(line.header)
+        elif event := event_heading(text):
+            self._open_event(event)
+        elif heat := heat_heading(text):
+            return self._open_heat(heat)
+        elif broken and (rest := rest_of_name(text)):
+            self._mend(broken, rest)
+        elif self._event and (round := round_heading(text)):
+            self._event.round = round
+        elif self._heat and (start := start_heading(text)):
+            self._heat.start = start
+        elif self._event and text.casefold().startswith("alternate"):
+            self._in_alternates = True
+            self.program.with_alternates.append(self._event)
+        else:
+            return False
+        return True
+
+    def _header(self, header: Header) -> None:
+        self._headers[header.is_relay] = header
+        self._is_relay = self._is_relay or (self._in_notes and header.is_relay)
+        self._in_notes = self._event is None
+
+    def _find_event(self, heading: EventHeading) -> Event:
+        """The same one again, unless its number has another name."""
+        event = self._events.get(heading.number)
+        if event and heading.name.startswith(event.name):
+            # A column was too narrow for the whole name.
+            event.name = heading.name
+        elif event is None or not (heading.goes_on or event.name.startswith(heading.name)):
+            event = self._events[heading.number] = Event(heading.number, heading.name)
+            self.program.events.append(event)
+        return event
+
+    def _open_event(self, heading: EventHeading) -> None:
+        event = self._find_event(heading)
+        if event is not self._event:
+            self._event, self._heat, self._team = event, None, None
+            self._is_relay = "relay" in event.name.casefold()
+            self._in_notes = True
+        self._in_alternates = False
+        self._broken = event
+
+    def _open_heat(self, heading: HeatHeading) -> bool:
+        if heading.event:
+            self._open_event(heading.event)
+        if self._event is None:
+            return False
+        self._heat = self._find_heat(self._event, heading)
+        self._heat.of = self._heat.of or heading.of
+        self._heat.start = self._heat.start or heading.start
+        self._in_notes = self._in_alternates = False
+        self._broken = self._event if heading.is_broken else None
+        return True
+
+    def _find_heat(self, event: Event, heading: HeatHeading) -> Heat:
+        """The same one again, where it goes on in another column."""
+        event.round = heading.round or event.round
+        heats = self._stages[event, stage_of(event.round)]
+        for heat in heats:
+            if heat.number == heading.number:
+                return heat
+            if heading.number is None and heat.round == event.round:
+                return heat
+        # Finals that have a letter instead of a number are swum in the order they are printed.
+        number = len(heats) + 1 if heading.number is None else heading.number
+        heats.append(Heat(event, number, event.round))
+        self.program.heats.append(heats[-1])
+        return heats[-1]
+
+    def _mend(self, event: Event, rest: str) -> None:
+        if not event.name.endswith(rest):
+            event.name = f"{event.name} {rest}"
+        self._is_relay = self._is_relay or "relay" in rest.casefold()
+
+    def _listed(self, line: Line, session: str | None) -> bool:
+        """Lanes, swimmers of relays, and notes, which need not be understood."""
+        if self._in_alternates:
+            return True
+        entry = self._entry(line)
+        if self._event is None or (self._in_notes and not self._is_psych_sheet):
+            return entry is None or entry.number is None
+        return self._add_legs(line) or self._add(entry, self._event, session) or self._in_notes
+
+    def _entry(self, line: Line) -> Entry | None:
+        read = read_relay if self._is_relay else read_swimmer
+        return read(line.words, self._headers.get(self._is_relay))
+
+    def _add_legs(self, line: Line) -> bool:
+        legs = read_legs(line.words, len(self._team.legs)) if self._team else None
+        if self._team is None or legs is None:
+            return False
+        self._team.legs |= legs
+        return True
+
+    def _add(self, entry: Entry | None, event: Event, session: str | None) -> bool:
+        if entry is None or (entry.number is None and (self._heat or self._in_notes)):
+            return False
+        if not entry.is_empty:
+            self._team = entry if self._is_relay else None
+            place = Place(event, self._heat, entry, self._is_relay, session)
+            self.program.places.append(place)
+        return True

@@ -1,0 +1,82 @@
+"""A heat sheet, from its bytes to its swims."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from apps.heatsync.reader.checks import few, warnings_of
+from apps.heatsync.reader.dates import Calendar, read_calendar
+from apps.heatsync.reader.errors import ExtractionFailed, ScannedPdf
+from apps.heatsync.reader.head import Head, read_head
+from apps.heatsync.reader.headings import heat_heading
+from apps.heatsync.reader.page import PageText, in_reading_order
+from apps.heatsync.reader.pdf import Page, read_pages
+from apps.heatsync.reader.program import Program, ProgramReader
+from apps.heatsync.reader.sessions import Sessions
+from apps.heatsync.reader.sheet import Sheet
+from apps.heatsync.reader.swims import swims_of
+
+# A scan may have a few words of text, such as a stamp.
+_FEWEST_WORDS = 10
+
+
+def read_sheet(pdf: bytes | Path) -> Sheet:
+    """Raises InvalidPdf, PdfTooLarge or ExtractionFailed."""
+    pages = read_pages(pdf)
+    texts = list(in_reading_order(pages))
+    heads = [read_head(text.head) for text in texts]
+    program = _program(texts, heads)
+    _require_heat_sheet(program, pages, heads)
+    calendar = _calendar(texts, heads)
+    sessions = Sessions(calendar, [place.session for place in program.places])
+    return Sheet(
+        meet_name=_first(head.meet for head in heads),
+        date_range=(calendar.first, calendar.last) if calendar else None,
+        session_title=sessions.title,
+        venue=_first(head.venue for head in heads),
+        warnings=[*sessions.warnings(), *_left_out(pages, texts), *warnings_of(program)],
+        swims=list(swims_of(program, sessions)),
+    )
+
+
+def _program(texts: Sequence[PageText], heads: Sequence[Head]) -> Program:
+    has_heats = any(heat_heading(line.text) for text in texts for line in text.lines)
+    reader = ProgramReader(is_psych_sheet=not has_heats)
+    session = None
+    for text, head in zip(texts, heads, strict=True):
+        session = head.session or session
+        reader.read(text.lines, session)
+    return reader.program
+
+
+def _require_heat_sheet(program: Program, pages: Sequence[Page], heads: Sequence[Head]) -> None:
+    if not program.heats and any(head.is_results for head in heads):
+        raise ExtractionFailed("These are results. Choose the heat sheet from before the meet.")
+    if program.places:
+        return
+    if sum(len(page.words) for page in pages) < _FEWEST_WORDS * len(pages):
+        raise ScannedPdf
+    raise ExtractionFailed(
+        "No heats and lanes were found in this PDF. Choose a heat sheet (meet program) that was "
+        "made by HY-TEK's MEET MANAGER."
+    )
+
+
+def _left_out(pages: Sequence[Page], texts: Sequence[PageText]) -> list[str]:
+    return few(
+        f"Nothing on page {number} looks like part of a heat sheet. It was left out."
+        for number, (page, text) in enumerate(zip(pages, texts, strict=True), start=1)
+        if page.words and not text.lines
+    )
+
+
+def _calendar(texts: Sequence[PageText], heads: Sequence[Head]) -> Calendar | None:
+    dated = next((head for head in heads if head.first_day and head.last_day), None)
+    if dated is None or dated.first_day is None or dated.last_day is None:
+        return None
+    titles = {head.session for head in heads if head.session}
+    rows = [row for text in texts for row in (*text.head, *(line.text for line in text.lines))]
+    return read_calendar(dated.first_day, dated.last_day, titles, "\n".join(rows))
+
+
+def _first(values: Iterable[str | None]) -> str | None:
+    return next((value for value in values if value), None)

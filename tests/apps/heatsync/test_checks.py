@@ -1,0 +1,99 @@
+"""What does not fit together is told."""
+
+from tests.apps.heatsync.paper import LANES, paper, read, read_sheet
+
+ROW = "   1  Doe, Jane               11  ABC             28.11"
+OTHER = "   1  Roe, Ann                11  ABC             28.11"
+
+
+def test_heats_that_are_missing():
+    sheet = read(f"""\
+        Event 1  Girls 50 Yard Free
+        {LANES}
+        Heat 2 of 4  Finals
+        {ROW}
+    """)
+    assert sheet.warnings == ["Event 1 has 4 heats, but these are not on the sheet: 1, 3, 4."]
+
+
+def test_heats_that_do_not_agree():
+    sheet = read(f"""\
+        Event 1  Girls 50 Yard Free
+        {LANES}
+        Heat 1 of 1  Finals
+        {ROW}
+        Heat 2 of 3  Finals
+        {ROW}
+        Heat 3 of 3  Finals
+        {ROW}
+    """)
+    assert sheet.warnings == ["Event 1 has heats that do not agree on how many there are."]
+
+
+def test_a_lane_that_is_there_twice():
+    sheet = read(f"""\
+        Event 1  Girls 50 Yard Free
+        {LANES}
+        Heat 1 of 1  Finals
+        {ROW}
+        {OTHER}
+    """)
+    assert len(sheet.swims) == 2
+    assert sheet.warnings == ["Event 1, heat 1, lane 1 is there 2 times: Doe, Jane and Roe, Ann."]
+
+
+def test_two_events_of_one_number():
+    """As when two meets are put into one file. Each keeps its name and its heats."""
+    first = f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  Finals\n{ROW}"
+    sheet = read_sheet(paper([(first,), (first.replace("Girls", "Boys"),)]))
+    assert [swim.event_name for swim in sheet.swims] == ["Girls 50 Yard Free", "Boys 50 Yard Free"]
+    assert sheet.warnings == ["There are 2 events 1: Girls 50 Yard Free and Boys 50 Yard Free."]
+
+
+def test_alternates_do_not_swim():
+    sheet = read(f"""\
+        Event 1  Girls 50 Yard Free
+        {LANES}
+        Heat 1 of 1  Finals
+        {ROW}
+        Alternates
+        {OTHER}
+    """)
+    assert [swim.swimmer_name for swim in sheet.swims] == ["Doe, Jane"]
+    assert sheet.warnings == ["The alternates of event 1 were left out."]
+
+
+def test_an_event_that_is_not_seeded_yet():
+    sheet = read(f"""\
+        Event 1  Girls 50 Yard Free
+        {LANES}
+        Heat 1 of 1  Finals
+        {ROW}
+        Event 2  Girls 1500 Yard Free
+        {LANES}
+        {ROW}
+    """)
+    assert [(swim.heat_number, swim.lane) for swim in sheet.swims] == [(1, 1), (None, None)]
+    assert sheet.warnings == ["Event 2 has swimmers without a heat and a lane."]
+
+
+def test_a_psych_sheet_may_have_no_labels():
+    sheet = read(
+        """\
+        Event 5  Women 100 LC Meter Butterfly
+              LEAGUE:  1:04.17  8/15/2019   Jane Doe
+           1  Doe, Jane               11  ABC           1:28.11
+         100  Poe, Amy                12  ABC           NT
+        Event 6  Women 200 LC Meter Medley Relay
+              LEAGUE:  1:04.17  8/15/2019   Doe
+           1  ABC Swim Team-NT            A             2:28.11
+        """,
+        title="Harbor Open - 6/27/2025\nPsych Sheet",
+    )
+    assert [(swim.event_number, swim.swimmer_name, swim.team) for swim in sheet.swims] == [
+        ("5", "Doe, Jane", "ABC"),
+        ("5", "Poe, Amy", "ABC"),
+        ("6", None, "ABC Swim Team-NT"),
+    ]
+    assert {(swim.heat_number, swim.lane) for swim in sheet.swims} == {(None, None)}
+    assert len(sheet.warnings) == 1

@@ -1,0 +1,131 @@
+"""The head of a page: the meet, its days and its sessions."""
+
+import io
+from datetime import date
+
+import pypdfium2
+import pytest
+
+from apps.heatsync.reader import Sheet, read_sheet
+from tests.apps.heatsync.paper import LANES, paper, read
+
+BODY = f"""\
+Event 1  Girls 50 Yard Free
+{LANES}
+Heat 1 of 1  Finals
+   1  Doe, Jane               11  ABC             28.11"""
+
+
+def headed(*rows: str) -> Sheet:
+    return read(BODY, title="\n".join(rows))
+
+
+def test_meet_venue_and_session():
+    sheet = headed(
+        "Riverside Pool - Site License  HY-TEK's MEET MANAGER 8.0 - 9:12 PM  6/24/2025  Page 3",
+        "Summer Open 2025 - 6/27/2025 to 6/29/2025",
+        "Sanction #: 1234",
+        "Meet Program - Session 3 Saturday PM",
+    )
+    assert sheet.meet_name == "Summer Open 2025"
+    assert sheet.date_range == (date(2025, 6, 27), date(2025, 6, 29))
+    assert sheet.venue == "Riverside Pool"
+    assert sheet.session_title == "Session 3 Saturday PM"
+    assert sheet.swims[0].session_date == date(2025, 6, 28)
+    assert sheet.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("days", "first", "last"),
+    [
+        ("7/20/2025", date(2025, 7, 20), date(2025, 7, 20)),
+        ("28/08/2026 to 30/08/2026", date(2026, 8, 28), date(2026, 8, 30)),
+        ("5/06/2026 to 7/06/2026", date(2026, 6, 5), date(2026, 6, 7)),
+        ("6/5/2026 to 6/7/2026", date(2026, 6, 5), date(2026, 6, 7)),
+        ("2026-08-17 to 2026-08-20", date(2026, 8, 17), date(2026, 8, 20)),
+        ("19-Jul-25 to 20-Jul-25", date(2025, 7, 19), date(2025, 7, 20)),
+        ("17.08.2026", date(2026, 8, 17), date(2026, 8, 17)),
+        ("04-07-2026", date(2026, 7, 4), date(2026, 7, 4)),
+        ("3/3/26", date(2026, 3, 3), date(2026, 3, 3)),
+    ],
+)
+def test_days_are_written_as_the_computer_does_that_printed_them(
+    days: str, first: date, last: date
+):
+    sheet = headed(f"Open - {days}", "Meet Program - Day 1")
+    assert sheet.date_range == (first, last)
+    assert sheet.warnings == []
+
+
+def test_other_dates_on_the_sheet_tell_what_comes_first():
+    software = "HY-TEK's MEET MANAGER 8.0 - 9:12 PM  {}  Page 3"
+    for printed, expected in (("26/06/2025", date(2025, 7, 6)), ("6/26/2025", date(2025, 6, 7))):
+        sheet = headed(software.format(printed), "Open - 6/7/2025", "Meet Program")
+        assert sheet.swims[0].session_date == expected
+        assert sheet.warnings == []
+
+
+def test_the_weekday_of_a_session_tells_it_too():
+    sheet = headed("Open - 6/7/2025", "Meet Program - Sunday")
+    assert sheet.swims[0].session_date == date(2025, 7, 6)
+    assert sheet.warnings == []
+
+
+def test_or_else_the_month_does_with_a_warning():
+    sheet = headed("Open - 6/7/2025", "Meet Program")
+    assert sheet.swims[0].session_date == date(2025, 6, 7)
+    assert [warning[:45] for warning in sheet.warnings] == [
+        "The dates of the meet can be read in two ways"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "day"),
+    [
+        ("Session 3 Saturday PM", 28),
+        ("SAT Finals", 28),
+        ("Sunday - warmup from 7.30am", 29),
+        ("Day 2 Prelims", 28),
+        ("Session 1 6/29/2025", 29),
+    ],
+)
+def test_a_session_is_on_the_day_that_its_title_names(title: str, day: int):
+    sheet = headed("Open - 6/27/2025 to 6/29/2025", f"Meet Program - {title}")
+    assert sheet.swims[0].session_date == date(2025, 6, day)
+    assert sheet.warnings == []
+
+
+@pytest.mark.parametrize("title", ["Session 4", "Tuesday AM", "Friday & Saturday", "Day 9"])
+def test_or_else_on_the_first_day_with_a_warning(title: str):
+    sheet = headed("Open - 6/27/2025 to 6/29/2025", f"Meet Program - {title}")
+    assert sheet.swims[0].session_date == date(2025, 6, 27)
+    (warning,) = sheet.warnings
+    assert f'on which day "{title}" is' in warning and "2025-06-27" in warning
+
+
+def test_a_sheet_without_dates_has_no_days():
+    sheet = headed("Open", "Meet Program")
+    assert (sheet.meet_name, sheet.date_range, sheet.swims[0].session_date) == ("Open", None, None)
+    assert sheet.warnings == ["The sheet does not say on which days the meet is."]
+
+
+def test_a_file_may_have_several_sessions():
+    pages = [
+        paper(
+            [(BODY.replace("Event 1", f"Event {number}"),)],
+            title=f"Open - 6/27/2025 to 6/29/2025\nMeet Program - {day} AM",
+        )
+        for number, day in enumerate(("Friday", "Sunday"), start=1)
+    ]
+    sheet = read_sheet(joined(pages))
+    assert sheet.session_title == "Friday AM / Sunday AM"
+    assert [swim.session_date for swim in sheet.swims] == [date(2025, 6, 27), date(2025, 6, 29)]
+    assert sheet.warnings == []
+
+
+def joined(files: list[bytes]) -> bytes:
+    whole = pypdfium2.PdfDocument.new()
+    for file in files:
+        whole.import_pages(pypdfium2.PdfDocument(file))
+    whole.save(target := io.BytesIO())
+    return target.getvalue()

@@ -1,0 +1,60 @@
+"""Fields that happen to meet are told apart."""
+
+import pytest
+
+from apps.heatsync.reader.fields import unglued
+from apps.heatsync.reader.header import find_headers
+from apps.heatsync.reader.words import Word
+
+LETTER = 5.0
+
+
+def row(text: str) -> list[Word]:
+    """A letter is as wide as any other. `|` is where another stretch goes on without a gap, and two
+    spaces are between stretches."""
+    words, x = [], 0.0
+    for span, stretch in enumerate(text.split("  ")):
+        for word in stretch.split(" "):
+            plain = word.replace("|", "")
+            if plain:
+                seam = max(word.rfind("|"), 0)
+                words.append(Word(plain, x, x + LETTER * len(plain), 0.0, 8.0, span, seam))
+            x += LETTER * (len(plain) + 1)
+        x += LETTER
+    return words
+
+
+LABELS = row("Lane  Name               Age  Team      Seed Time")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("   1  Doe, Jane          12  A|V-XY    1:02.33", "1 Doe, Jane 12 AV-XY 1:02.33"),
+        ("   1  Featherstone, Rosa Æ|16  EELS    28.11", "1 Featherstone, Rosa Æ 16 EELS 28.11"),
+        ("   1  Featherstones, Rosa M|16  EELS   28.11", "1 Featherstones, Rosa M 16 EELS 28.11"),
+        ("   1  Doe, Jane         W|12  EELS     28.11", "1 Doe, Jane W12 EELS 28.11"),
+        ("   1  Doe, Jane          1|2  EELS     28.11", "1 Doe, Jane 12 EELS 28.11"),
+        ("   1  Doe, Jane          12|ABC        28.11", "1 Doe, Jane 12 ABC 28.11"),
+        ("   1  Doe, Jane          12  Fjord Sw|NT", "1 Doe, Jane 12 Fjord Sw NT"),
+        ("   1  Doe, Jane          12  Swim-NT1:02.33", "1 Doe, Jane 12 Swim-NT 1:02.33"),
+        ("   1  Doe, Jane          12  OSW|23    28.11", "1 Doe, Jane 12 OSW23 28.11"),
+        ("   1  Featherstone, RosaW16  EELS      28.11", "1 Featherstone, Rosa W16 EELS 28.11"),
+        ("   1  Doe, Jane              H2O       28.11", "1 Doe, Jane H2O 28.11"),
+    ],
+)
+def test_below_labels(text: str, expected: str):
+    (header,) = find_headers(LABELS)
+    assert " ".join(word.text for word in unglued(row(text), header)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3) Doe, Jane 14|4) Roe, Ann 13", "3) Doe, Jane 14 4) Roe, Ann 13"),
+        ("Van Der Linde, Bo 44|Evans, Al 43", "Van Der Linde, Bo 44 Evans, Al 43"),
+        ("1 Doe, Jane 12 OSW23 28.11", "1 Doe, Jane 12 OSW23 28.11"),
+    ],
+)
+def test_without_labels(text: str, expected: str):
+    assert " ".join(word.text for word in unglued(row(text), None)) == expected

@@ -1,0 +1,151 @@
+"""Events, heats and rounds."""
+
+import pytest
+
+from apps.heatsync.reader import Sheet
+from apps.heatsync.reader.headings import event_heading, heat_heading
+from tests.apps.heatsync.paper import LANES, not_understood, read
+
+ROW = "   1  Doe, Jane               11  ABC             28.11"
+
+
+def rounds(sheet: Sheet) -> list[tuple[str | None, int | None, int | None]]:
+    return [(swim.round, swim.heat_number, swim.heats_in_event) for swim in sheet.swims]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "name"),
+    [
+        ("Event 12 Girls 11-12 50 SC Meter Freestyle", "12", "Girls 11-12 50 SC Meter Freestyle"),
+        ("Event 101A Men 4x50 Medley", "101A", "Men 4x50 Medley"),
+        ("#12S Boys 10 & Under 25 Yard Fly", "12S", "Boys 10 & Under 25 Yard Fly"),
+        ("Event 3 Women 50 Free (S1-S10)", "3", "Women 50 Free (S1-S10)"),
+        ("Event 3 Mixed 400 IM (Combined)", "3", "Mixed 400 IM (Combined)"),
+        ("(Event 7 Open 1500 LC Meter Freestyle)", "7", "Open 1500 LC Meter Freestyle"),
+        ("Event 7 ...(Open 1500 LC Meter Freestyle)", "7", "Open 1500 LC Meter Freestyle"),
+    ],
+)
+def test_titles_of_events(text: str, number: str, name: str):
+    heading = event_heading(text)
+    assert heading and (heading.number, heading.name) == (number, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("Heat 1 of 4 Finals Starts at 09:12 AM", "09:12"),
+        ("Heat 1 of 4 Finals Starts at 12:05 AM", "00:05"),
+        ("Heat 1 of 4 Finals Starts at 12:05 PM", "12:05"),
+        ("Heat 1 of 4 Finals Starts at 1:05 PM", "13:05"),
+        ("Heat 1 of 4 Finals Starts at 16:05 PM", "16:05"),
+        ("Heat 1 of 4 Finals Starts at 16:05", "16:05"),
+        ("Heat 1 of 4 Finals", None),
+        ("Heat 2 Finals Starts at 01:05 p.m. (#12 Girls 50 Free)", "13:05"),
+    ],
+)
+def test_starts_are_hours_of_the_day(text: str, start: str | None):
+    heading = heat_heading(text)
+    assert heading and (heading.start, heading.round) == (start, "Finals")
+
+
+@pytest.mark.parametrize("text", ["Event 5 follows after the break", "Heat 3 is delayed"])
+def test_sentences_are_no_headings(text: str):
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  Finals\n{ROW}\n{text}")
+    assert [(swim.event_number, swim.heat_number) for swim in sheet.swims] == [("1", 1)]
+    assert not_understood(sheet) == [text]
+
+
+def test_finals_with_letters_are_heats_in_the_order_they_are_swum():
+    sheet = read(f"""\
+        Event 5  Women 100 LC Meter Butterfly
+        {LANES.replace("Seed", "Prelim")}
+        C - Final
+        {ROW}
+        B - Final   Starts at 05:10 PM
+        {ROW}
+        A - Final
+        {ROW}
+    """)
+    assert rounds(sheet) == [("C - Final", 1, 3), ("B - Final", 2, 3), ("A - Final", 3, 3)]
+    assert sheet.warnings == []
+
+
+def test_prelims_and_finals_of_an_event_have_heats_of_their_own():
+    sheet = read(f"""\
+        Event 6  Women 100 LC Meter IM
+        {LANES}
+        Prelims
+        Heat 1 of 2
+        {ROW}
+        Heat 2   (#6 Women 100 LC Meter IM)
+        {ROW}
+        Event 7  Men 100 LC Meter IM
+        {LANES}
+        Heat 1 of 1  Timed Finals
+        {ROW}
+        Event 6  Women 100 LC Meter IM
+        {LANES}
+        Heat 1 of 2  B - Final
+        {ROW}
+        Heat 2 of 2  A - Final
+        {ROW}
+    """)
+    assert rounds(sheet) == [
+        ("Prelims", 1, 2),
+        ("Prelims", 2, 2),
+        ("Timed Finals", 1, 1),
+        ("B - Final", 1, 2),
+        ("A - Final", 2, 2),
+    ]
+    assert sheet.warnings == []
+
+
+def test_records_and_standards_are_notes():
+    sheet = read(f"""\
+        Event 27  Girls 12 & Under 100 SC Meter IM
+                 LEAGUE:  1:04.17  8/15/2019   Jane Doe
+        2024XY Team:      1:12.40  1983        Richard Roe,
+        Al Poe, Bo Coe, Cy Foe
+                          1:20.00  BEST*
+        16 Advance: Top 1 Each Heat plus Next 5 Best Times
+        {LANES}
+        Heat 1 of 1  Finals
+        {ROW}
+    """)
+    assert len(sheet.swims) == 1
+    assert sheet.warnings == []
+
+
+def test_lanes_without_a_heat_are_not_lost_among_the_notes():
+    """A heading that is not understood must not swallow what follows."""
+    sheet = read(f"""\
+        {LANES}
+        #1 Girls 50 Yard Free
+        Ht 1 - Finals
+        {ROW}
+        #2 Girls 50 Yard Free
+        Heat 1 of 1  Finals
+        {ROW}
+    """)
+    assert [swim.event_number for swim in sheet.swims] == ["2"]
+    assert not_understood(sheet) == [" ".join(ROW.split())]
+
+
+def test_what_a_column_is_too_narrow_for_stands_in_the_next_line():
+    sheet = read(f"""\
+        #1 Girls 10 & Under 200 SC Meter Medley
+        Relay
+        Heat 1 of 1  Finals
+        Starts at 01:10 PM
+           1  ABC                         A             2:28.11
+        #2 Girls 10 & Under 50 SC Meter
+        Freestyle
+        {LANES}
+        Heat 1 of 1  Finals
+        {ROW}
+    """)
+    relay, swim = sheet.swims
+    assert (relay.event_name, relay.relay) == ("Girls 10 & Under 200 SC Meter Medley Relay", True)
+    assert relay.heat_start_time == "13:10"
+    assert swim.event_name == "Girls 10 & Under 50 SC Meter Freestyle"
+    assert sheet.warnings == []

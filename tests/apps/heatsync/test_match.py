@@ -1,0 +1,123 @@
+"""Names are equal or they are not."""
+
+import pytest
+
+from apps.heatsync.reader import AmbiguousSwimmer, Swim, SwimmerNotFound, find_swims
+
+
+def swim(name: str | None, *, age: int | None = 12, team: str = "ABC", event: int = 1) -> Swim:
+    return Swim(
+        event_number=str(event),
+        event_name="Girls 50 Free",
+        swimmer_name=name,
+        age=age,
+        team=team,
+        relay=name is None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "asked"),
+    [
+        ("Doe, Jane", "Doe, Jane"),
+        ("Doe, Jane", "Jane Doe"),
+        ("Doe, Jane", "Doe Jane"),
+        ("Doe, Jane", "  JANE   doe "),
+        ("Jane Doe", "Doe, Jane"),
+        ("Jane Doe", "jane doe"),
+        ("VOX Milena", "Milena Vox"),
+        ("VOX Milena", "Vox, Milena"),
+        ("Doe, Jane A", "Jane Doe"),
+        ("Doe, Jane", "Jane A. Doe"),
+        ("Doe, Jane A", "Jane A Doe"),
+        ("Doe, Anne-Marie", "Anne Marie Doe"),
+        ("Doe, Annemarie", "Anne-Marie Doe"),
+        ("Roe-Poe, Ann", "Ann Roe Poe"),
+        ("O'Dea, Zoë", "Zoe ODea"),
+        ("O’Dea, Zoe", "zoé o'dea"),
+        ("Müller, Søren", "Soren Muller"),
+        ("Núñez, Ángel", "angel nunez"),
+        ("Groß, Łukasz", "Lukasz Gross"),
+        ("Griﬃn, Fiona", "Fiona Griffin"),
+        ("Van Der Linde, Flora", "Flora van der Linde"),
+        ("Lucia Sandoval Guerrero", "Sandoval Guerrero, Lucia"),
+        ("Doe Jr., John", "John Doe"),
+        ("Doe, John Jr", "John Doe Jr."),
+        ("Doe Jr., John", "Doe, John Jr"),
+        ("Van Der Linde, Flora", "Van der Linde"),
+        ("Lucia Sandoval Guerrero", "Guerrero"),
+        ("Doe, Jane", "doe"),
+    ],
+)
+def test_these_are_one(printed: str, asked: str):
+    found = [swim(printed), swim(printed, event=2)]
+    others = [swim("Other, Olga"), swim("Stein, Al"), swim(None)]
+    assert find_swims([*found, *others], asked) == found
+
+
+@pytest.mark.parametrize(
+    ("printed", "asked"),
+    [
+        ("Doe, Jane", "Jan Doe"),
+        ("Doe, Jane", "Jane Does"),
+        ("Doe, Jane", "Jane"),
+        ("Steinman, Rolf", "Stein"),
+        ("Goldstein, Abel", "Stein"),
+        ("Lee, Anne", "Ann Elee"),
+        ("Doe, Jane A", "Jane B Doe"),
+        ("Doe, Jane Alice", "Jane Doe"),
+        ("Doe Jr., John", "John Doe III"),
+        ("Doe, Jane", ""),
+        ("Doe, Jane", ","),
+        ("Doe, Jane", "12"),
+    ],
+)
+def test_these_are_not(printed: str, asked: str):
+    with pytest.raises(SwimmerNotFound) as caught:
+        find_swims([swim(printed)], asked)
+    assert not isinstance(caught.value, AmbiguousSwimmer)
+    assert caught.value.error_code == "SWIMMER_NOT_FOUND"
+
+
+def test_near_misses_are_suggested_and_not_taken():
+    swims = [swim("Doe, Jane"), swim("Doe, Jane", event=2), swim("Smith, Al")]
+    with pytest.raises(SwimmerNotFound) as caught:
+        find_swims(swims, "Jane Dow")
+    assert caught.value.suggestions == ["Doe, Jane"]
+    assert str(caught.value) == '"Jane Dow" is not on this sheet. Did you mean Doe, Jane?'
+
+
+def test_a_name_that_several_have_is_an_error_that_lists_them():
+    swims = [swim("Doe, Jane"), swim("Doe, John", age=14, team="XYZ"), swim("Doe, Jane", event=2)]
+    with pytest.raises(AmbiguousSwimmer) as caught:
+        find_swims(swims, "Doe")
+    assert caught.value.candidates == ["Doe, Jane (12, ABC)", "Doe, John (14, XYZ)"]
+    assert caught.value.error_code == "AMBIGUOUS_SWIMMER"
+
+
+def test_two_of_one_name_are_told_apart_by_their_teams():
+    swims = [swim("Doe, Jane"), swim("Doe, Jane", team="XYZ-NT")]
+    with pytest.raises(AmbiguousSwimmer):
+        find_swims(swims, "Jane Doe")
+    assert find_swims(swims, "Jane Doe", team="xyz-nt") == swims[1:]
+
+
+def test_two_of_one_name_and_team_are_told_apart_by_their_ages():
+    with pytest.raises(AmbiguousSwimmer):
+        find_swims([swim("Doe, Jane", age=8), swim("Doe, Jane", age=13)], "Jane Doe")
+
+
+def test_a_relay_may_leave_out_the_initial_and_the_age():
+    swims = [swim("Doe, Jane A"), swim("Doe, Jane", age=None, event=2)]
+    assert find_swims(swims, "Jane Doe") == swims
+
+
+def test_who_is_called_exactly_so_comes_first():
+    swims = [swim("Doe, Jane", team="XYZ"), swim("Doe, Jane A"), swim("Doe Jr., Jane", age=9)]
+    assert find_swims(swims, "Jane Doe") == swims[:1]
+    assert find_swims(swims, "Jane A Doe") == swims[1:2]
+
+
+def test_the_order_counts_if_both_are_there():
+    swims = [swim("James Thomas"), swim("Thomas James", age=14)]
+    assert find_swims(swims, "Thomas James") == swims[1:]

@@ -1,0 +1,79 @@
+"""Relay teams and who swims in them."""
+
+from apps.heatsync.reader import Sheet, find_swims
+from tests.apps.heatsync.paper import TEAMS, not_understood, read
+
+
+def relay(*rows: str) -> Sheet:
+    return read(
+        "\n".join(["Event 5  Mixed 200 LC Meter Medley Relay", TEAMS, "Heat 1 of 1  Finals", *rows])
+    )
+
+
+def test_swimmers_are_listed_with_numbers():
+    sheet = relay(
+        "   1  ABC Swim Team-NT     X160  A             2:28.11",
+        "      1) Doe, Jane A 12      2) Roe, Richard M11",
+        "      3) O'Poe, Al SO        4) Van Der Linde, Bo W12",
+        "   2  XYZ                         B             NT",
+        "      1) Only, One",
+        "      2) Second, The",
+    )
+    assert [(swim.lane, swim.leg, swim.swimmer_name) for swim in sheet.swims] == [
+        (1, 1, "Doe, Jane A"),
+        (1, 2, "Roe, Richard"),
+        (1, 3, "O'Poe, Al"),
+        (1, 4, "Van Der Linde, Bo"),
+        (2, 1, "Only, One"),
+        (2, 2, "Second, The"),
+    ]
+    first = sheet.swims[1]
+    assert (first.team, first.relay_letter, first.seed_time) == ("ABC Swim Team-NT", "A", "2:28.11")
+    assert (first.age, first.gender, first.relay) == (11, "M", True)
+    assert sheet.swims[2].school_year == "SO"
+    assert sheet.warnings == []
+
+
+def test_or_with_their_ages_only():
+    sheet = relay(
+        "   2  XYZ                         B             NT",
+        "      Doe, Jill 12           Roe, Ann W11",
+        "      Coe, Al 12             Poe, Bo 11",
+    )
+    assert [(swim.leg, swim.swimmer_name, swim.age) for swim in sheet.swims] == [
+        (1, "Doe, Jill", 12),
+        (2, "Roe, Ann", 11),
+        (3, "Coe, Al", 12),
+        (4, "Poe, Bo", 11),
+    ]
+    assert sheet.warnings == []
+
+
+def test_a_team_whose_swimmers_are_not_known_is_there_all_the_same():
+    sheet = relay(
+        "   1  Harbor Park                A             2:28.11",
+        "   2",
+        "   3  Santa Rita (                                52.10",
+    )
+    assert [(swim.lane, swim.team, swim.relay_letter) for swim in sheet.swims] == [
+        (1, "Harbor Park", "A"),
+        (3, "Santa Rita (", None),
+    ]
+    assert {swim.swimmer_name for swim in sheet.swims} == {None}
+
+
+def test_what_is_no_swimmer_is_told():
+    sheet = relay(
+        "   1  Harbor Park                A             2:28.11",
+        "      Awards follow, then a break",
+    )
+    assert not_understood(sheet) == ["Awards follow, then a break"]
+
+
+def test_a_swimmer_is_found_in_a_relay():
+    sheet = relay(
+        "   1  ABC                         A             2:28.11",
+        "      1) Doe, Jane A 12      2) Roe, Richard M11",
+    )
+    (swim,) = find_swims(sheet.swims, "Jane Doe")
+    assert (swim.relay, swim.leg, swim.team) == (True, 1, "ABC")

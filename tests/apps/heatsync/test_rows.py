@@ -1,0 +1,154 @@
+"""Lanes, however they are printed: field by field, or a line at once."""
+
+import pytest
+
+from apps.heatsync.reader import Swim
+from tests.apps.heatsync.paper import LANES, not_understood, read, swims
+
+
+@pytest.mark.parametrize("by_line", [False, True])
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            "   1  Doe, Jane A             11  ABC-NT          1:02.33",
+            {"swimmer_name": "Doe, Jane A", "age": 11, "team": "ABC-NT", "seed_time": "1:02.33"},
+        ),
+        (
+            "   0  Roe-Poe, Ann-Marie     W12  ABC Swim Team-NT   28.11L",
+            {
+                "lane": 0,
+                "age": 12,
+                "gender": "W",
+                "team": "ABC Swim Team-NT",
+                "seed_time": "28.11L",
+            },
+        ),
+        (
+            "  10  Jane Doe               M14  100%             59.99Y  AAA  58.00",
+            {"lane": 10, "swimmer_name": "Jane Doe", "team": "100%", "standard": "AAA"},
+        ),
+        (
+            "   3  O'Dea, Zoë              --  XYZ             NT",
+            {"swimmer_name": "O'Dea, Zoë", "age": None, "team": "XYZ", "seed_time": "NT"},
+        ),
+        (
+            "   4  Lane, Heat              12  SO              X1:02.33",
+            {
+                "swimmer_name": "Lane, Heat",
+                "team": "SO",
+                "exhibition": True,
+                "seed_time": "1:02.33",
+            },
+        ),
+        (
+            "   5  Van der Berg Jr., Tom   SO  H2O             1:02,33  BB",
+            {"age": None, "school_year": "SO", "team": "H2O", "seed_time": "1:02,33"},
+        ),
+        (
+            "   6  *Kay, Kenji           14  D'Arc (Fra)     NTY      _____",
+            {"swimmer_name": "Kay, Kenji", "team": "D'Arc (Fra)", "seed_time": "NTY"},
+        ),
+        (
+            "   7  B____ Ray, Nils        13  Pacific           28.04",
+            {"swimmer_name": "Ray, Nils", "standard": "B"},
+        ),
+        (
+            "   8  Ching, Bo               10  NT              x 28.04",
+            {"team": "NT", "seed_time": "28.04", "exhibition": True},
+        ),
+        (
+            "   9  Muñoz, D'Arcy Æ         10  VIÑA            NS",
+            {"swimmer_name": "Muñoz, D'Arcy Æ", "team": "VIÑA", "seed_time": "NS"},
+        ),
+        (
+            "   2  Doe, Jane (S9)          15  ABC            33.10",
+            {"swimmer_name": "Doe, Jane (S9)", "age": 15},
+        ),
+        (
+            "   2  Featherstonehaughs, AnnW12  ABC            33.10",
+            {"swimmer_name": "Featherstonehaughs, Ann", "age": 12, "gender": "W", "team": "ABC"},
+        ),
+    ],
+)
+def test_a_swimmer_in_a_lane(row: str, expected: dict[str, object], by_line: bool):
+    (swim,) = swims(row, by_line=by_line)
+    assert {field: getattr(swim, field) for field in expected} == expected
+
+
+def test_empty_lanes_are_no_swims():
+    found = swims(
+        "   1",
+        "   2  Doe, Jane               11  ABC             1:02.33",
+        "   3  ______",
+        "   4  --------",
+    )
+    assert [swim.lane for swim in found] == [2]
+
+
+def test_schools_have_years_instead_of_ages():
+    found = read("""\
+        Event 1  Men 50 Yard Freestyle
+        Lane  Name                   Yr   School          Seed Time
+        Heat 1 of 1  Finals
+           1  Doe, John              FR   Harbor High       22.33
+    """)
+    (swim,) = found.swims
+    assert (swim.school_year, swim.age, swim.team) == ("FR", None, "Harbor High")
+    assert found.warnings == []
+
+
+def test_without_seed_times_an_age_will_do():
+    found = read("""\
+        Event 1  Men 50 Yard Freestyle
+        Lane  Name                   Age  Team
+        Heat 1 of 1  Finals
+           1  Doe, John              12   Harbor
+    """)
+    assert [(swim.swimmer_name, swim.seed_time) for swim in found.swims] == [("Doe, John", None)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "   4  1234                    12  ABC             1:02.33",
+        "   4                          12  ABC             1:02.33",
+        "   4                                              1:02.33",
+        "   4  Doe, Jane                   ABC",
+        "      Doe, Jane               12  ABC             1:02.33",
+        "   4  Doe, Jane               12  OSW231:02.33x9",
+        "  10  minutes of break",
+        "The pool closes at noon",
+    ],
+)
+def test_what_is_not_understood_is_told_and_not_guessed(row: str):
+    sheet = read(f"""\
+        Event 1  Girls 11-12 50 Yard Freestyle
+        {LANES}
+        Heat 1 of 1  Finals
+           1  Roe, Ann                11  ABC             1:02.33
+        {row}
+    """)
+    assert [swim.swimmer_name for swim in sheet.swims] == ["Roe, Ann"]
+    assert not_understood(sheet) == [" ".join(row.split())]
+
+
+def test_only_so_many_rows_are_told():
+    rows = "\n".join(f"        row {number} of a poem" for number in range(50))
+    sheet = read(f"""\
+        Event 1  Girls 11-12 50 Yard Freestyle
+        {LANES}
+        Heat 1 of 1  Finals
+           1  Roe, Ann                11  ABC             1:02.33
+{rows}
+    """)
+    assert len(not_understood(sheet)) == 20
+    assert sheet.warnings[-1] == "30 more rows were not understood."
+
+
+def test_names_in_json_are_camel_case():
+    (swim,) = swims("   1  Doe, Jane               11  ABC             1:02.33")
+    data = swim.model_dump(mode="json", by_alias=True)
+    assert data["eventNumber"] == "1"
+    assert data["sessionDate"] == "2025-06-28"
+    assert Swim.model_validate(data) == swim
