@@ -1,5 +1,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
+APP ?= heatsync
+PORT ?= 8300
 
 BIN := .venv/bin
 INSTALLED := .venv/installed
@@ -8,7 +10,7 @@ INSTALLED := .venv/installed
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-full peers servers clean
+.PHONY: help setup demo serve test lint format bench bench-full peers servers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,8 +27,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: setup ## run a batch on an embedded PostgreSQL and watch it
-	$(BIN)/batchmill demo
+demo: setup ## read sample heat sheets in the terminal, on an embedded PostgreSQL
+	$(BIN)/python -m apps.heatsync.demo
+
+serve: setup ## serve an application: make serve APP=heatsync PORT=8300
+	$(BIN)/uvicorn apps.$(APP).app:app --port $(PORT) --no-proxy-headers
 
 test: setup servers lint ## check everything
 	$(BIN)/pytest $(PYTEST_ARGS)
@@ -35,7 +40,7 @@ lint: setup ## check style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
-	$(BIN)/deptry src
+	$(BIN)/deptry src apps
 	$(BIN)/lint-imports --no-logo
 
 format: setup ## put the code into its common form

@@ -1,0 +1,1 @@
+"""HeatSync: a swimmer's name and heat sheets in, one schedule out."""

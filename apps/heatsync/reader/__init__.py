@@ -15,8 +15,8 @@ from apps.heatsync.reader.errors import (
     ScannedPdf,
     SwimmerNotFound,
 )
-from apps.heatsync.reader.match import find_swims
-from apps.heatsync.reader.read import read_sheet
+from apps.heatsync.reader.match import find_swims, is_same_name, normalised
+from apps.heatsync.reader.read import read_sheet, read_text
 from apps.heatsync.reader.sheet import Sheet, Swim
 
 __all__ = [
@@ -30,5 +30,8 @@ __all__ = [
     "Swim",
     "SwimmerNotFound",
     "find_swims",
+    "is_same_name",
+    "normalised",
     "read_sheet",
+    "read_text",
 ]

@@ -51,6 +51,20 @@ def find_swims(swims: Iterable[Swim], name: str, *, team: str | None = None) -> 
     return swimmers[0]
 
 
+def is_same_name(some: str, other: str) -> bool:
+    return (
+        _fit(_readings(some), _readings(other))
+        or _fit(_turned(some), _readings(other))
+        or _fit(_readings(some), _turned(other))
+    )
+
+
+def normalised(name: str) -> str:
+    """One text for names that differ only in how they are written, the given name first."""
+    family, _, given = name.partition(",")
+    return " ".join((*_tokens(given), *_tokens(family)))
+
+
 def _called(swims: Sequence[Swim], name: str) -> list[Swim]:
     """As the name is written; else the other way round; else by the family name alone."""
     asked, turned, family = _readings(name), _turned(name), _squashed(name)

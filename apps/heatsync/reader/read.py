@@ -38,6 +38,14 @@ def read_sheet(pdf: bytes | Path) -> Sheet:
     )
 
 
+def read_text(pdf: bytes | Path) -> str:
+    """Line by line, column by column."""
+    texts = in_reading_order(read_pages(pdf))
+    return "\n".join(
+        row for text in texts for row in (*text.head, *(line.text for line in text.lines))
+    )
+
+
 def _program(texts: Sequence[PageText], heads: Sequence[Head]) -> Program:
     has_heats = any(heat_heading(line.text) for text in texts for line in text.lines)
     reader = ProgramReader(is_psych_sheet=not has_heats)

@@ -1,6 +1,7 @@
 """A meet that a seed makes up: swimmers, and who swims where."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -71,6 +72,18 @@ class Meet:
     session_day: date
     swimmers: tuple[Swimmer, ...]
     events: tuple[Event, ...]
+
+    @property
+    def busiest(self) -> str:
+        """Who swims most."""
+        names = Counter(
+            entry.swimmer.name
+            for event in self.events
+            for heat in event.heats
+            for entry in heat.entries
+            if entry.swimmer
+        )
+        return names.most_common(1)[0][0]
 
     @property
     def relays(self) -> "Meet":

@@ -22,6 +22,7 @@ from apps.heatsync.reader import (
 from apps.heatsync.samples import Layout, draw, make_meet
 from batchmill import Permanent
 from tests.apps.heatsync.paper import read
+from tests.apps.heatsync.sheets import pdf_of
 
 WHOLE = draw(make_meet(1, events=2), Layout(columns=2))
 
@@ -35,19 +36,12 @@ def drawn(draw: Callable[[Canvas], object], **options: Any) -> bytes:
 
 def many_pages(count: int) -> bytes:
     """One page, so many times."""
-    kids = " ".join(["3 0 R"] * count)
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Count {count} /Kids [{kids}] >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>",
-    ]
-    body, offsets = "%PDF-1.4\n", []
-    for number, text in enumerate(objects, start=1):
-        offsets.append(len(body))
-        body += f"{number} 0 obj\n{text}\nendobj\n"
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    end = f"trailer << /Size 4 /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
-    return f"{body}xref\n0 4\n0000000000 65535 f \n{table}{end}".encode()
+    kids = b" ".join([b"3 0 R"] * count)
+    return pdf_of(
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Count %d /Kids [%b] >>" % (count, kids),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>",
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,14 @@
 
 import pytest
 
-from apps.heatsync.reader import AmbiguousSwimmer, Swim, SwimmerNotFound, find_swims
+from apps.heatsync.reader import (
+    AmbiguousSwimmer,
+    Swim,
+    SwimmerNotFound,
+    find_swims,
+    is_same_name,
+    normalised,
+)
 
 
 def swim(name: str | None, *, age: int | None = 12, team: str = "ABC", event: int = 1) -> Swim:
@@ -121,3 +128,14 @@ def test_who_is_called_exactly_so_comes_first():
 def test_the_order_counts_if_both_are_there():
     swims = [swim("James Thomas"), swim("Thomas James", age=14)]
     assert find_swims(swims, "Thomas James") == swims[1:]
+
+
+@pytest.mark.parametrize("name", ["Doe, Zoë", "zoe doe", "ZOË  DOE", "Doe, Zoe", "Zoë Doe"])
+def test_names_that_differ_only_in_how_they_are_written_are_one(name: str) -> None:
+    assert normalised(name) == "zoe doe"
+    assert is_same_name(name, "Zoë Doe")
+
+
+@pytest.mark.parametrize("name", ["Doe", "Zoé Roe", "Zo Doe", "Doe, Zoey", ""])
+def test_other_names_are_others(name: str) -> None:
+    assert not is_same_name(name, "Zoë Doe")

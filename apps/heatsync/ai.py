@@ -1,0 +1,155 @@
+"""Reads a sheet's text with a model behind any OpenAI-compatible endpoint.
+
+The model is a reader, not a witness: a swim counts only if the sheet's own text has it.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
+from typing import Any, NamedTuple
+
+import httpx
+from pydantic import ValidationError
+
+from apps.heatsync.models import Extraction
+from apps.heatsync.reader import ExtractionFailed, Swim, SwimmerNotFound, is_same_name, normalised
+from apps.heatsync.settings import AiSettings
+
+LONGEST_TEXT = 400_000
+EVENT = re.compile(r"(?:\bEvent\s+|#)(\d+[A-Z]?)\b", re.IGNORECASE)
+HEAT = re.compile(r"\bHeat\s+(\d+)\b", re.IGNORECASE)
+TIME = re.compile(r"\b(\d{1,2}):(\d{2})\s*([AP]M)?\b", re.IGNORECASE)
+DAY = re.compile(r"\b(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/(\d{4})\b")
+INSTRUCTIONS = (
+    "You read swimming heat sheets. Given the text of one sheet and a swimmer's name, list every "
+    "entry of that swimmer, and of relays that name the swimmer. Copy names, numbers and times as "
+    "they are printed; never guess. Use null where the sheet says nothing."
+)
+
+
+async def read_with_model(text: str, swimmer: str, settings: AiSettings) -> Extraction:
+    """One question, one answer: if it fails, the queue tries again."""
+    answer = await asked(text[:LONGEST_TEXT], swimmer, settings)
+    try:
+        found = Extraction.model_validate_json(answer)
+    except ValidationError as error:
+        raise ExtractionFailed("The model's answer is not what was asked for.") from error
+    return believed(found, text, swimmer)
+
+
+async def asked(text: str, swimmer: str, settings: AiSettings) -> str:
+    question = {
+        "model": settings.model,
+        "temperature": 0,
+        "messages": [
+            {"role": "system", "content": INSTRUCTIONS},
+            {"role": "user", "content": f"Swimmer: {swimmer}\n\nSheet:\n{text}"},
+        ],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "extraction", "schema": schema()},
+        },
+    }
+    headers = {"Authorization": f"Bearer {settings.api_key}"}
+    # What bounds the time is the task's timeout.
+    async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
+        response = await client.post(
+            f"{settings.base_url}/chat/completions", json=question, headers=headers
+        )
+    response.raise_for_status()
+    return content_of(response)
+
+
+def content_of(response: httpx.Response) -> str:
+    try:
+        return response.json()["choices"][0]["message"]["content"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise ExtractionFailed("The model's answer is not what was asked for.") from error
+
+
+def schema() -> dict[str, Any]:
+    return Extraction.model_json_schema(by_alias=True)
+
+
+def believed(found: Extraction, text: str, swimmer: str) -> Extraction:
+    """What the text bears out; the rest is told as a warning."""
+    lines = text.splitlines()
+    entries = [(swim, heading_of(swim, lines, swimmer)) for swim in found.events]
+    true = [confirmed(swim, heading, text) for swim, heading in entries if heading]
+    if not true:
+        raise SwimmerNotFound(f"{swimmer} is not in this sheet.")
+    warnings = list(found.warnings)
+    if doubtful := len(entries) - len(true):
+        warnings.append(f"{doubtful} of the model's entries are not in the sheet, and left out.")
+    if len(text) > LONGEST_TEXT:
+        warnings.append("The sheet is long: the model has read only its beginning.")
+    return found.model_copy(update={"events": true, "warnings": warnings})
+
+
+class Heading(NamedTuple):
+    """What stands above an entry."""
+
+    event: str
+    heat: str
+
+
+def heading_of(swim: Swim, lines: list[str], swimmer: str) -> Heading | None:
+    """Of a line that has the name of the one who was asked for beside lane and seed time, below the
+    event and the heat that the swim names."""
+    if not is_same_name(swim.swimmer_name or "", swimmer):
+        return None
+    for at, line in enumerate(lines):
+        above = lines[: at + 1]
+        heading = Heading(last(EVENT, above), last(HEAT, above))
+        if has_entry(line, swim) and is_of(heading, swim):
+            return heading
+    return None
+
+
+def has_entry(line: str, swim: Swim) -> bool:
+    name = set(normalised(swim.swimmer_name or "").split())
+    wanted = {str(part) for part in (swim.lane, swim.seed_time) if part is not None}
+    has_rest = bool(wanted) and wanted <= set(line.split())
+    return name <= set(normalised(line).split()) and (swim.relay or has_rest)
+
+
+def is_of(heading: Heading, swim: Swim) -> bool:
+    event, heat = EVENT.search(heading.event), HEAT.search(heading.heat)
+    return (
+        event is not None
+        and event[1] == swim.event_number
+        and normalised(swim.event_name) in normalised(heading.event)
+        and (swim.heat_number is None or (heat is not None and int(heat[1]) == swim.heat_number))
+    )
+
+
+def confirmed(swim: Swim, heading: Heading, text: str) -> Swim:
+    """Without a time or a day that the sheet does not have."""
+    times = {clock(*found) for found in TIME.findall(heading.heat)}
+    days = list(days_in(text))
+    is_in_time = bool(days and swim.session_date and min(days) <= swim.session_date <= max(days))
+    return swim.model_copy(
+        update={
+            "heat_start_time": swim.heat_start_time if swim.heat_start_time in times else None,
+            "session_date": swim.session_date if is_in_time else None,
+        }
+    )
+
+
+def days_in(text: str) -> Iterator[date]:
+    for month, day, year in DAY.findall(text):
+        # There is no 31st of February.
+        with suppress(ValueError):
+            yield date(int(year), int(month), int(day))
+
+
+def clock(hour: str, minute: str, half: str) -> str:
+    """In a day of 24 hours."""
+    hours = int(hour) % 12 + 12 * (half.upper() == "PM") if half else int(hour)
+    return f"{hours:02}:{minute}"
+
+
+def last(heading: re.Pattern[str], lines: list[str]) -> str:
+    """The nearest line above that is one, or nothing."""
+    return next((line for line in reversed(lines) if heading.search(line)), "")

@@ -1,0 +1,57 @@
+"""How HeatSync answers: `success`, and when it is false what went wrong."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+
+from batchmill import NotFound
+from batchmill.service.problems import problem_of
+from batchmill.service.requests import bounded
+
+MOST_BYTES = 65_536
+
+
+class Refusal(Exception):
+    """What was asked for cannot be done: a code for programs, a sentence for people."""
+
+    def __init__(self, error: str, message: str, *, status: int = 400):
+        super().__init__(message)
+        self.answer = JSONResponse({"success": False, "error": error, "message": message}, status)
+
+
+class SmallRequest(Request):
+    """Takes no large body whole; a form is read as it comes."""
+
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            self._body = b"".join([chunk async for chunk in bounded(self.stream(), MOST_BYTES)])
+        return self._body
+
+
+class ApiRoute(APIRoute):
+    """Answers every error in HeatSync's own form."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_and_tell(request: Request) -> Response:
+            try:
+                return await handle(SmallRequest(request.scope, request.receive))
+            except Refusal as refusal:
+                return refusal.answer
+            except Exception as error:
+                return told(error, self.path)
+
+        return handle_and_tell
+
+
+def told(error: Exception, path: str) -> JSONResponse:
+    problem = problem_of(error)
+    if isinstance(error, NotFound) or problem.status == 404:
+        what = "Result" if "/result/" in path else "Job" if "/jobs/" in path else "Batch"
+        return JSONResponse({"success": False, "error": f"{what} not found"}, 404)
+    body = {"success": False, "error": problem.code.upper(), "message": problem.detail}
+    return JSONResponse(body, problem.status)

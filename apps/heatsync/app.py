@@ -1,0 +1,46 @@
+"""The application: HeatSync's API and page, and the mill behind them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+
+from fastapi import FastAPI, Response
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+
+from apps.heatsync.routes import router
+from apps.heatsync.tasks import forget, mill
+from batchmill import WorkerOptions
+from batchmill.service import service_router
+
+# What a server that was killed had in hand is taken up again soon.
+WORKER = WorkerOptions(concurrency=20, lease=10, grace=5)
+STATIC = files("apps.heatsync") / "static"
+# Nothing that a sheet says can become a script, and nobody frames the page.
+GUARDS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+
+
+@asynccontextmanager
+async def with_nights(_: FastAPI) -> AsyncIterator[None]:
+    await mill.schedules.save("heatsync.forget", "17 3 * * *", forget)
+    yield
+
+
+app = FastAPI(
+    title="HeatSync",
+    description="A swimmer's events out of heat sheets.",
+    lifespan=with_nights,
+)
+app.include_router(router)
+app.include_router(service_router(mill, worker=WORKER), prefix="/mill")
+app.mount("/static", StaticFiles(directory=str(STATIC)))
+
+
+@app.get("/", include_in_schema=False)
+@app.get("/batches/{id}", include_in_schema=False)
+async def get_page() -> Response:
+    return HTMLResponse((STATIC / "index.html").read_text(), headers=GUARDS)

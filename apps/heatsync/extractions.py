@@ -1,0 +1,57 @@
+"""What has been read already, and the code that it is shared by."""
+
+import secrets
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection
+
+from apps.heatsync import tables
+from apps.heatsync.models import Extraction
+from batchmill import Mill
+
+# Without signs that people take for one another.
+LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+CODE_LENGTH = 8
+
+
+class Question(NamedTuple):
+    """Which swimmer, in which sheet, read by whom."""
+
+    sha256: str
+    swimmer: str
+    reader: str
+
+
+class Kept(NamedTuple):
+    code: str
+    extraction: Extraction
+
+
+async def find(mill: Mill, question: Question) -> Kept | None:
+    async with tables.transaction(mill) as conn:
+        return _kept(await tables.one(conn, "find_extraction", **question._asdict()))
+
+
+async def get(mill: Mill, code: str) -> Kept | None:
+    if not set(code.upper()) <= set(LETTERS):
+        return None
+    async with tables.transaction(mill) as conn:
+        return _kept(await tables.one(conn, "get_extraction", code=code.upper()))
+
+
+async def keep(conn: AsyncConnection[Any], question: Question, extraction: Extraction) -> Kept:
+    """Under a new code, unless another job was faster: then under that one's."""
+    asked = question._asdict()
+    text = extraction.model_dump_json(by_alias=True)
+    while True:
+        row = await tables.one(conn, "keep_extraction", code=new_code(), extraction=text, **asked)
+        if kept := _kept(row or await tables.one(conn, "find_extraction", **asked)):
+            return kept
+
+
+def new_code() -> str:
+    return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
+
+
+def _kept(row: dict[str, Any] | None) -> Kept | None:
+    return Kept(row["code"], Extraction.model_validate(row["extraction"])) if row else None

@@ -1,0 +1,131 @@
+"""What a parent or coach hands in: a swimmer's name, PDFs and URLs, as a form."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import unquote, urldefrag, urlsplit
+
+from fastapi import Request
+
+from apps.heatsync.answers import Refusal
+from apps.heatsync.models import Sheet
+from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
+from batchmill import ArtifactRecord, ArtifactTooLarge, Mill
+from batchmill.domain.artifact import safe_name
+from batchmill.service.multipart import Part, Reader, boundary_of
+from batchmill.service.requests import bounded
+
+MOST_PARTS = 200
+MOST_TEXT = MEGABYTE
+LONGEST_NAME = 200
+LONGEST_URL = 2_000
+
+
+class Form:
+    """`async with form.read():` and everything is stored, or nothing."""
+
+    def __init__(self, request: Request, mill: Mill, settings: HeatSyncSettings):
+        self._request = request
+        self._mill = mill
+        self._settings = settings
+        self._fields: dict[str, str] = {}
+        self._files: list[ArtifactRecord] = []
+        self._given = 0
+        self.swimmer = ""
+        self.sheets: list[Sheet] = []
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[None]:
+        try:
+            await self._take_parts()
+            self.swimmer = swimmer_in(self._fields.get("swimmer", ""))
+            urls = urls_in(self._fields.get("urls", ""))
+            self._check_count(self._given + len(urls))
+            self.sheets = [
+                *(
+                    Sheet(swimmer=self.swimmer, filename=file.name, file=file.reference)
+                    for file in self._files
+                ),
+                *(Sheet(swimmer=self.swimmer, filename=name_in(url), url=url) for url in urls),
+            ]
+            yield
+        except BaseException:
+            for file in self._files:
+                await self._mill.artifacts.delete(file.id)
+            raise
+
+    async def _take_parts(self) -> None:
+        boundary = boundary_of(self._request.headers.get("content-type", ""))
+        most = (self._settings.max_pdfs + 1) * self._settings.max_pdf_bytes
+        chunks = bounded(self._request.stream(), most)
+        async for part in Reader(chunks, boundary, MOST_PARTS).parts():
+            if part.name == "pdfs" and part.file_name:
+                await self._take_file(part)
+            elif part.file_name is None:
+                self._fields[part.name] = await part.text(MOST_TEXT)
+
+    async def _take_file(self, part: Part) -> None:
+        """Those beyond what a batch may have are counted, and not kept."""
+        self._given += 1
+        if self._given > self._settings.max_pdfs:
+            return
+        try:
+            saved = await self._mill.artifacts.save(
+                part.file_name or "",
+                part.chunks,
+                media_type="application/pdf",
+                at_most=self._settings.max_pdf_bytes,
+            )
+        except ArtifactTooLarge:
+            most = self._settings.max_pdf_bytes // MEGABYTE
+            raise Refusal(
+                "PDF_TOO_LARGE", f"{part.file_name} is larger than {most} MB.", status=413
+            ) from None
+        self._files.append(saved)
+
+    def _check_count(self, count: int) -> None:
+        if not count:
+            raise Refusal("NO_PDFS", "At least one PDF file or URL is required.")
+        if count > self._settings.max_pdfs:
+            raise Refusal(
+                "BATCH_TOO_LARGE",
+                f"Maximum {self._settings.max_pdfs} PDFs per batch. You submitted {count}.",
+            )
+
+
+def swimmer_in(text: str) -> str:
+    swimmer = " ".join(text.split())
+    if not swimmer:
+        raise Refusal("MISSING_SWIMMER", "Swimmer name is required.")
+    if len(swimmer) > LONGEST_NAME:
+        raise Refusal("MISSING_SWIMMER", f"A name has up to {LONGEST_NAME} characters.")
+    return swimmer
+
+
+def urls_in(text: str) -> list[str]:
+    """Each once, in the order they were given."""
+    if not text.strip():
+        return []
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(map(is_url, found)):
+        raise Refusal("INVALID_URLS", "urls must be a JSON array of http(s) URLs.")
+    return list(dict.fromkeys(urldefrag(url.strip()).url for url in found))
+
+
+def is_url(text: object) -> bool:
+    if not isinstance(text, str) or len(text) > LONGEST_URL:
+        return False
+    try:
+        parts = urlsplit(text.strip())
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and text.isprintable()
+    except ValueError:
+        return False
+
+
+def name_in(url: str) -> str:
+    """What the file is called there, or the host where it has no name."""
+    parts = urlsplit(url)
+    return safe_name(unquote(parts.path).rsplit("/", 1)[-1] or parts.hostname or url)

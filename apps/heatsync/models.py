@@ -1,0 +1,48 @@
+"""What goes from stage to stage, and what comes out. JSON has camelCase names."""
+
+from datetime import date
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from apps.heatsync.reader import Swim
+from batchmill import Artifact
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class Extraction(Model):
+    """What one sheet has of one swimmer."""
+
+    swimmer_name: str
+    meet_name: str | None
+    session_date: date | None
+    venue: str | None
+    events: list[Swim]
+    warnings: list[str] = []
+
+
+class Sheet(Model):
+    """A heat sheet on its way: each stage adds what the next one needs."""
+
+    swimmer: str
+    filename: str
+    url: str | None = None
+    file: Artifact | None = None
+    text: Artifact | None = None
+    extraction: Extraction | None = None
+
+    def but(self, **more: object) -> "Sheet":
+        return self.model_copy(update=more)
+
+
+class Result(Model):
+    """What a job makes: an extraction, and the code that it is shared by."""
+
+    result_code: str
+    cached: bool
+    filename: str
+    source_url: str | None
+    extraction: Extraction

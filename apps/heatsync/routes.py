@@ -1,0 +1,170 @@
+"""HeatSync's API."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from apps.heatsync import extractions, tables
+from apps.heatsync.answers import ApiRoute, Refusal
+from apps.heatsync.calendar import calendar, is_timed
+from apps.heatsync.discover import sheets_at
+from apps.heatsync.estimate import seconds_for
+from apps.heatsync.form import Form, is_url
+from apps.heatsync.schedule import merged
+from apps.heatsync.stream import Teller
+from apps.heatsync.tasks import download, mill, pages, settings
+from apps.heatsync.views import batch_view, job_view
+from batchmill import Batch, BatchRecord, BatchState, NotFound
+from batchmill.domain.notification import EMAIL
+from batchmill.service.caller import client_address
+from batchmill.service.routes.events import number_of
+from batchmill.service.service import AnyService
+
+router = APIRouter(prefix="/api", route_class=ApiRoute)
+
+RECENT = 20
+TENANT = "default"
+LONGEST_TEXT = 500
+BATCH = "/batch/{id}"
+
+
+class NotifyBody(BaseModel):
+    email: Annotated[str, Field(min_length=3, max_length=254, pattern=r"^[^@\s/:]+@[^@\s/:]+$")]
+
+
+class MeetBody(BaseModel):
+    url: str
+
+
+async def batch_of(id: str) -> Batch:
+    """One of ours: the database may have batches of other applications and tenants."""
+    batch = mill.batch(id)
+    if not is_ours(await batch.get()):
+        raise NotFound(f"There is no batch {id}.")
+    return batch
+
+
+def is_ours(batch: BatchRecord) -> bool:
+    return batch.task == download.name and batch.tenant == TENANT and "swimmer" in batch.labels
+
+
+OurBatch = Annotated[Batch, Depends(batch_of)]
+
+
+@router.post("/batch/extract")
+async def extract_batch(request: Request) -> dict[str, Any]:
+    form = Form(request, mill, settings)
+    recent = await mill.batches(task=download.name, state=BatchState.COMPLETED, count=RECENT)
+    async with form.read(), tables.transaction(mill) as conn:
+        labels = {"title": f"Heat sheets of {form.swimmer}", "swimmer": form.swimmer}
+        batch = await mill.submit(download, form.sheets, labels=labels, connection=conn)
+        await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
+    return {
+        "success": True,
+        "batchId": batch.id,
+        "totalJobs": len(form.sheets),
+        "streamUrl": f"/api/batch/{batch.id}/stream",
+        "estimatedTime": seconds_for(len(form.sheets), recent, settings.per_batch),
+    }
+
+
+def asker_of(request: Request) -> dict[str, str]:
+    """Who asked; the address by the word of trusted proxies alone."""
+    found = {
+        "user_agent": request.headers.get("user-agent", ""),
+        "referrer": request.headers.get("referer", ""),
+        "client_address": client_address(request),
+    }
+    return {name: text[:LONGEST_TEXT] for name, text in found.items()}
+
+
+@router.get(BATCH + "/stream")
+async def follow_batch(
+    service: AnyService,
+    batch: OurBatch,
+    after: Annotated[str | None, Query()] = None,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> Response:
+    known = number_of(last_event_id or after or "0")
+    return await service.streams.follow(mill, batch.id, known, frames=Teller(mill, batch).frames)
+
+
+@router.get(BATCH)
+async def get_batch(batch: OurBatch) -> dict[str, Any]:
+    return {
+        "success": True,
+        "batch": batch_view(await batch.get()),
+        "jobs": [job_view(job) async for job in batch.jobs()],
+    }
+
+
+@router.get(BATCH + "/results")
+async def get_results(batch: OurBatch) -> dict[str, Any]:
+    return merged(await batch.get(), [job async for job in batch.jobs()])
+
+
+@router.get(BATCH + "/calendar.ics")
+async def get_calendar(batch: OurBatch) -> Response:
+    swims = merged(await batch.get(), [job async for job in batch.jobs()])["events"]
+    return Response(
+        calendar(swims, datetime.now(UTC)),
+        media_type="text/calendar",
+        headers={
+            "Content-Disposition": 'attachment; filename="heatsync.ics"',
+            "X-Untimed-Events": str(sum(not is_timed(swim) for swim in swims)),
+        },
+    )
+
+
+@router.post(BATCH + "/cancel")
+async def cancel_batch(batch: OurBatch) -> dict[str, Any]:
+    return {"success": True, "cancelledJobs": await batch.cancel()}
+
+
+@router.post(BATCH + "/retry")
+async def retry_batch(batch: OurBatch) -> dict[str, Any]:
+    return {"success": True, "retriedJobs": await batch.retry()}
+
+
+@router.post(BATCH + "/jobs/{job_id}/retry")
+async def retry_job(batch: OurBatch, job_id: str) -> dict[str, Any]:
+    job = mill.job(int(job_id) if job_id.isascii() and job_id.isdecimal() else 0)
+    if (await job.get()).batch_id != batch.id:
+        raise NotFound(f"Batch {batch.id} has no job {job_id}.")
+    await job.retry()
+    return {"success": True}
+
+
+@router.post(BATCH + "/notify")
+async def notify(batch: OurBatch, body: NotifyBody) -> dict[str, Any]:
+    if EMAIL not in mill.builtin_tasks:
+        raise Refusal(
+            "MAIL_NOT_CONFIGURED", "This server sends no mail: keep the link instead.", status=503
+        )
+    await batch.notify(body.email)
+    return {"success": True}
+
+
+@router.get("/result/{code}")
+async def get_result(code: str) -> dict[str, Any]:
+    kept = await extractions.get(mill, code)
+    if kept is None:
+        raise NotFound(f"There is no result {code}.")
+    found = kept.extraction
+    return {
+        "success": True,
+        "resultCode": kept.code,
+        "eventCount": len(found.events),
+        **found.model_dump(by_alias=True, mode="json"),
+    }
+
+
+@router.post("/meets/discover")
+async def discover(body: MeetBody) -> dict[str, Any]:
+    if not is_url(body.url):
+        raise Refusal("INVALID_URLS", "Give the http(s) address of a meet's page.")
+    title, links = await sheets_at(body.url, pages)
+    pdfs = [{"url": link.url, "title": link.name, "likely": link.is_likely} for link in links]
+    return {"success": True, "title": title, "pdfs": pdfs}

@@ -1,0 +1,101 @@
+"""One schedule out of many sheets."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from apps.heatsync.codes import RETRIABLE, code_of
+from apps.heatsync.models import Result
+from batchmill import BatchRecord, JobRecord, JobState
+
+# After all that have a date or a time.
+LAST = "~"
+
+
+def results_of(jobs: Iterable[JobRecord]) -> Iterator[tuple[JobRecord, Result]]:
+    for job in jobs:
+        if job.state is JobState.COMPLETED:
+            yield job, Result.model_validate(job.result)
+
+
+def merged(batch: BatchRecord, jobs: list[JobRecord]) -> dict[str, Any]:
+    """What `GET /api/batch/:id/results` answers."""
+    results = list(results_of(jobs))
+    swims = schedule(result for _, result in results)
+    return {
+        "success": True,
+        "swimmerName": batch.labels["swimmer"],
+        "totalEvents": len(swims),
+        "sources": [source(job, result) for job, result in results],
+        "events": swims,
+        "warnings": warnings(result for _, result in results),
+        "failedSources": [failed(job) for job in jobs if job.state is JobState.FAILED],
+    }
+
+
+def schedule(results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Sorted by date, time and event. What two sheets both have is one swim, with what either of
+    them says of it."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for result in results:
+        meet = result.extraction.meet_name
+        for swim in result.extraction.events:
+            same = (meet, swim.session_date, swim.event_number, swim.heat_number, swim.lane)
+            told = {**swim.model_dump(by_alias=True, mode="json"), "meetName": meet}
+            known = found.setdefault(same, told)
+            known |= {name: told[name] for name in told if known[name] is None}
+    return sorted(_seeded(found.values()), key=_place)
+
+
+def _seeded(swims: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A psych sheet knows no heats: what it says is left out where another sheet says more."""
+    swims = list(swims)
+    heats = {(swim["meetName"], swim["eventNumber"]) for swim in swims if swim["heatNumber"]}
+    for swim in swims:
+        if swim["heatNumber"] or (swim["meetName"], swim["eventNumber"]) not in heats:
+            yield swim
+
+
+def _place(swim: dict[str, Any]) -> tuple[Any, ...]:
+    number = "".join(filter(str.isdecimal, swim["eventNumber"]))
+    return (
+        swim["sessionDate"] or LAST,
+        swim["heatStartTime"] or LAST,
+        int(number or 0),
+        swim["eventNumber"],
+        swim["heatNumber"] or 0,
+    )
+
+
+def warnings(results: Iterable[Result]) -> list[str]:
+    """Each once: sheets of one meet are often doubtful in the same way."""
+    return list(
+        dict.fromkeys(
+            f"{result.filename}: {text}"
+            for result in results
+            for text in result.extraction.warnings
+        )
+    )
+
+
+def source(job: JobRecord, result: Result) -> dict[str, Any]:
+    extraction = result.extraction
+    return {
+        "sequence": job.position + 1,
+        "filename": result.filename,
+        "sourceUrl": result.source_url,
+        "meetName": extraction.meet_name,
+        "sessionDate": extraction.session_date,
+        "venue": extraction.venue,
+        "eventCount": len(extraction.events),
+        "resultCode": result.result_code,
+    }
+
+
+def failed(job: JobRecord) -> dict[str, Any]:
+    assert job.error is not None
+    return {
+        "sequence": job.position + 1,
+        "filename": job.payload["filename"],
+        "errorMessage": job.error.message,
+        "retriable": code_of(job.error.code) in RETRIABLE,
+    }

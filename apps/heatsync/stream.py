@@ -1,0 +1,110 @@
+"""The log of a batch in HeatSync's words: one event for each of the engine's, under its number."""
+
+from collections.abc import Callable
+from typing import Any
+
+from apps.heatsync.codes import RETRIABLE, code_of
+from apps.heatsync.schedule import results_of, schedule, source
+from apps.heatsync.views import CANCELLED, STAGES, batch_view, found_by, job_view, retries_of
+from batchmill import Batch, Event, JobRecord, Mill
+from batchmill.service import sse
+
+Said = tuple[str, dict[str, Any]]
+
+
+class Teller:
+    """Tells one batch. What an event only hints at, such as what a job found, it looks up."""
+
+    def __init__(self, mill: Mill, batch: Batch):
+        self._mill = mill
+        self._batch = batch
+
+    async def frames(self, events: list[Event]) -> list[bytes]:
+        return [await self._frame(event) for event in events]
+
+    async def _frame(self, event: Event) -> bytes:
+        type, data = await self._said(event)
+        return sse.written(
+            event.number, type, {"type": type, "eventId": event.number, **about(event), **data}
+        )
+
+    async def _said(self, event: Event) -> Said:
+        match event.type:
+            case "batch_started" | "batch_retried":
+                return "batch_started", await self._started()
+            case "batch_completed" | "batch_cancelled":
+                return event.type, await self._ended(event)
+            case "state_sync":
+                return "state_sync", await self._state()
+            case "job_completed":
+                return "job_completed", found_by(await self._job(event))
+            case "job_failed":
+                code, message = event.data["code"], event.data["message"]
+                return "job_failed", failure(code, message, retries_of(await self._job(event)))
+            case _:
+                return told(event)
+
+    async def _job(self, event: Event) -> JobRecord:
+        assert event.job_id is not None
+        return await self._mill.job(event.job_id).get()
+
+    async def _started(self) -> dict[str, Any]:
+        batch = await self._batch.get()
+        return {
+            "batchId": batch.id,
+            "totalJobs": batch.total,
+            "swimmerName": batch.labels["swimmer"],
+        }
+
+    async def _ended(self, event: Event) -> dict[str, Any]:
+        results = list(results_of([job async for job in self._batch.jobs()]))
+        return {
+            "status": event.data["state"],
+            "completedJobs": event.data["completed"],
+            "failedJobs": event.data["failed"],
+            "totalEvents": len(schedule(result for _, result in results)),
+            "results": [source(job, result) for job, result in results],
+        }
+
+    async def _state(self) -> dict[str, Any]:
+        jobs = [job_view(job) async for job in self._batch.jobs()]
+        return {"batch": batch_view(await self._batch.get()), "jobs": jobs}
+
+
+def about(event: Event) -> dict[str, Any]:
+    if event.job_id is None or event.position is None:
+        return {}
+    return {"jobId": event.job_id, "sequence": event.position + 1}
+
+
+def told(event: Event) -> Said:
+    """What can be told without looking anything up."""
+    if event.type == "job_cancelled":
+        return "job_failed", failure(CANCELLED.code, CANCELLED.message, 0)
+    stage, message = PROGRESS[event.type](event.data)
+    return "job_progress", {"stage": stage, "message": message}
+
+
+def failure(code: str, message: str, retries: int) -> dict[str, Any]:
+    return {
+        "errorCode": code_of(code),
+        "errorMessage": message,
+        "retriable": code_of(code) in RETRIABLE,
+        "retryCount": retries,
+    }
+
+
+def _retrying(data: dict[str, Any]) -> tuple[str, str]:
+    if data.get("manual"):
+        return "queued", "Trying again"
+    return "queued", f"{data['message']} Trying again in {data['delay']:.0f} s"
+
+
+PROGRESS: dict[str, Callable[[dict[str, Any]], tuple[str, str]]] = {
+    "job_started": lambda data: (STAGES[data["task"]], ""),
+    "job_stage": lambda data: (STAGES[data["task"]], "Waiting for its turn"),
+    "job_progress": lambda data: (data["stage"], data["message"]),
+    "job_retrying": _retrying,
+    "job_snoozed": lambda data: ("queued", "Waiting"),
+    "job_released": lambda data: ("queued", "Waiting for another worker"),
+}

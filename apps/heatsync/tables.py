@@ -1,0 +1,44 @@
+"""HeatSync's own tables, beside those of the engine."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+from weakref import WeakSet
+
+from psycopg import AsyncConnection
+
+from batchmill import Mill
+from batchmill.store.queries import queries_in
+
+QUERIES = queries_in((files("apps.heatsync") / "queries.sql").read_text())
+# As long as a batch.
+KEPT_DAYS = 30
+
+_prepared: WeakSet[Mill] = WeakSet()
+
+
+async def prepare(mill: Mill) -> None:
+    """Makes them, unless they are there."""
+    await mill.open()
+    if mill not in _prepared:
+        async with mill.database.connection() as conn, conn.transaction():
+            await conn.execute(QUERIES["prepare"].encode())
+        _prepared.add(mill)
+
+
+@asynccontextmanager
+async def transaction(mill: Mill) -> AsyncIterator[AsyncConnection[Any]]:
+    await prepare(mill)
+    async with mill.database.connection() as conn, conn.transaction():
+        yield conn
+
+
+async def one(conn: AsyncConnection[Any], query: str, **params: Any) -> dict[str, Any] | None:
+    cursor = await conn.execute(QUERIES[query].encode(), params)
+    return await cursor.fetchone() if cursor.description else None
+
+
+async def forget_old(mill: Mill) -> None:
+    async with transaction(mill) as conn:
+        await one(conn, "forget", days=KEPT_DAYS)

@@ -1,0 +1,85 @@
+"""HeatSync as it is served: a process of its own on the loopback, with a worker inside."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.streams.processes import ServerProcess
+
+PATIENCE = 60
+
+
+class HeatSync(ServerProcess):
+    """The server, and what its users do with it."""
+
+    def _command(self) -> list[str]:
+        return ["uvicorn", "apps.heatsync.app:app", f"--port={self.port}", "--no-proxy-headers"]
+
+    def client(self, **options: Any) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=self.url, timeout=PATIENCE, **options)
+
+    async def submit(
+        self, swimmer: str, *pdfs: tuple[str, bytes], urls: list[str] | None = None, **headers: str
+    ) -> httpx.Response:
+        fields = {"swimmer": swimmer} | ({"urls": json.dumps(urls)} if urls is not None else {})
+        files = [("pdfs", (name, content, "application/pdf")) for name, content in pdfs]
+        async with self.client() as client:
+            # Without a file httpx would send a form of another kind.
+            parts = [*files, *((name, (None, text)) for name, text in fields.items())]
+            return await client.post("/api/batch/extract", files=parts, headers=headers)
+
+    async def batch(self, *args: Any, **options: Any) -> str:
+        answer = await self.submit(*args, **options)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["batchId"]
+
+    async def get(self, path: str) -> Any:
+        async with self.client() as client:
+            return (await client.get(path)).json()
+
+    async def post(self, path: str, body: Any = None) -> httpx.Response:
+        async with self.client() as client:
+            return await client.post(path, json=body)
+
+    async def events(self, batch: str, after: int | None = None) -> list[dict[str, Any]]:
+        """The stream to its end, from `Last-Event-ID` on if that is given."""
+        headers = {} if after is None else {"Last-Event-ID": str(after)}
+        found = []
+        async with (
+            self.client() as client,
+            client.stream("GET", f"/api/batch/{batch}/stream", headers=headers) as stream,
+        ):
+            async for line in stream.aiter_lines():
+                if line.startswith("data: "):
+                    found.append(json.loads(line.removeprefix("data: ")))
+        return found
+
+    async def results(self, batch: str) -> Any:
+        """Once the batch is done."""
+        await self.events(batch)
+        return await self.get(f"/api/batch/{batch}/results")
+
+
+Start = Callable[..., AbstractAsyncContextManager[HeatSync]]
+
+
+@pytest.fixture
+def start(dsn: str, tmp_path: Path) -> Start:
+    @asynccontextmanager
+    async def started(**environment: str) -> AsyncIterator[HeatSync]:
+        where = {"BATCHMILL_ARTIFACTS": str(tmp_path / "artifacts")}
+        async with HeatSync(dsn, where | environment) as server:
+            yield server
+
+    return started
+
+
+@pytest.fixture
+async def heatsync(start: Start) -> AsyncIterator[HeatSync]:
+    async with start() as server:
+        yield server

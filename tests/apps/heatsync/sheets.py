@@ -1,0 +1,49 @@
+"""Sheets to hand in, and someone who is in all of them."""
+
+import zlib
+
+from apps.heatsync.samples import make_meet, samples
+
+MIB = 1_048_576
+
+SHEETS = samples()
+BAD = ("truncated.pdf", SHEETS.pop("truncated.pdf"))
+SWIMMER = make_meet(1).busiest
+# Nobody has a heat or a lane there, and relays have others.
+for name in ("psych-sheet.pdf", "relays.pdf"):
+    SHEETS.pop(name)
+
+
+def fifteen() -> list[tuple[str, bytes]]:
+    """As many as a batch may have, of which none is like another."""
+    pdf = SHEETS["two-columns.pdf"]
+    return [(f"{n}.pdf", pdf + f"% {n}\n".encode()) for n in range(15)]
+
+
+def bomb() -> bytes:
+    """A PDF of a few kilobytes, whose one page unpacks to more than its reader may have."""
+    packing = zlib.compressobj(1)
+    drawing = b"".join([packing.compress(bytes(MIB)) for _ in range(1_536)]) + packing.flush()
+    packed = zlib.compress(drawing, 9)
+    return pdf_of(
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R >>",
+        b"<< /Length %d /Filter [/FlateDecode /FlateDecode] >>\nstream\n%b\nendstream"
+        % (len(packed), packed),
+    )
+
+
+def pdf_of(*objects: bytes) -> bytes:
+    """The first one is the catalogue."""
+    body, offsets = b"%PDF-1.4\n", []
+    for number, text in enumerate(objects, start=1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%b\nendobj\n" % (number, text)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    count = len(objects) + 1
+    return (
+        body
+        + b"xref\n0 %d\n0000000000 65535 f \n%b" % (count, table)
+        + b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (count, len(body))
+    )

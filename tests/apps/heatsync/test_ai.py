@@ -1,0 +1,147 @@
+"""A model as the reader: believed as far as the sheet bears it out. The endpoint is a real server."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from apps.heatsync.ai import read_with_model
+from apps.heatsync.codes import code_of
+from apps.heatsync.models import Extraction
+from apps.heatsync.reader import ExtractionFailed, SwimmerNotFound
+from apps.heatsync.settings import AiSettings
+from batchmill.domain.failure import classify
+from tests.apps.heatsync.web import Answer, serving
+
+TEXT = """Spring Meet - 3/7/2026
+Event 12 Girls 11-12 100 SC Meter Freestyle
+Heat 3 of 5 Finals Starts at 09:12 AM
+4 Doe, Jane 12 Sharks-XX 1:05.32
+5 Roe, Mary 11 Orcas-XX 1:06.10
+Event 14 Girls 11-12 50 SC Meter Butterfly
+Heat 1 of 2 Finals
+2 Doe, Jane 12 Sharks-XX NT
+"""
+
+
+def swim(**more: Any) -> dict[str, Any]:
+    return {
+        "eventNumber": "12",
+        "eventName": "Girls 11-12 100 SC Meter Freestyle",
+        "heatNumber": 3,
+        "lane": 4,
+        "swimmerName": "Doe, Jane",
+        "seedTime": "1:05.32",
+    } | more
+
+
+SECOND = {
+    "eventNumber": "14",
+    "eventName": "Girls 11-12 50 SC Meter Butterfly",
+    "heatNumber": 1,
+    "lane": 2,
+    "seedTime": "NT",
+}
+
+
+async def read(answer: Answer) -> Extraction:
+    async with serving({"/v1/chat/completions": answer}) as web:
+        settings = AiSettings(base_url=f"{web.url}/v1", api_key="sk-secret", model="any")
+        return await read_with_model(TEXT, "Jane Doe", settings)
+
+
+def saying(*swims: dict[str, Any]) -> bytes:
+    content = {
+        "swimmerName": "Doe, Jane",
+        "meetName": "Spring Meet",
+        "sessionDate": "2026-03-07",
+        "venue": None,
+        "events": swims,
+    }
+    return json.dumps({"choices": [{"message": {"content": json.dumps(content)}}]}).encode()
+
+
+async def test_what_the_sheet_bears_out_is_believed() -> None:
+    found = await read(saying(swim(), swim(**SECOND)))
+    assert [each.event_number for each in found.events] == ["12", "14"]
+    assert (found.meet_name, found.warnings) == ("Spring Meet", [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"eventNumber": "13"},
+        {"eventNumber": "14"},
+        {"heatNumber": 2},
+        {"lane": 5},
+        {"seedTime": "1:05.00"},
+        {"swimmerName": "Roe, Mary", "lane": 5, "seedTime": "1:06.10"},
+        {"swimmerName": "Doe, Janet"},
+        {"lane": None, "seedTime": None},
+        {"eventName": "Girls 11-12 100 SC Meter Backstroke"},
+    ],
+)
+async def test_what_it_does_not_is_left_out_and_told(wrong: dict[str, Any]) -> None:
+    found = await read(saying(swim(**SECOND), swim(**wrong)))
+    assert [each.event_number for each in found.events] == ["14"]
+    assert "1 of the model's entries" in found.warnings[0]
+
+
+async def test_times_and_days_are_those_of_the_sheet_or_none() -> None:
+    right = swim(heatStartTime="09:12", sessionDate="2026-03-07")
+    (found,) = (await read(saying(right))).events
+    assert (found.heat_start_time, str(found.session_date)) == ("09:12", "2026-03-07")
+    for wrong in ("9:12", "21:12", "5:45 PM"):
+        (found,) = (await read(saying(swim(heatStartTime=wrong, sessionDate="2031-01-01")))).events
+        assert (found.heat_start_time, found.session_date) == (None, None)
+
+
+async def test_an_answer_without_a_true_swim_is_that_the_swimmer_is_not_there() -> None:
+    for answer in (saying(), saying(swim(lane=8))):
+        with pytest.raises(SwimmerNotFound):
+            await read(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"{}", b"[]", b'{"choices": []}', b'{"choices": [{"message": {"content": "Sorry"}}]}'],
+)
+async def test_an_answer_of_another_form_is_a_failure(answer: bytes) -> None:
+    with pytest.raises(ExtractionFailed):
+        await read(answer)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "transient"),
+    [
+        (429, "RATE_LIMIT", True),
+        (500, "SERVICE_UNAVAILABLE", True),
+        (503, "SERVICE_UNAVAILABLE", True),
+        (504, "TIMEOUT", True),
+        (529, "AI_OVERLOADED", True),
+        (401, "NOT_ALLOWED", False),
+    ],
+)
+async def test_an_error_of_the_endpoint_is_left_to_the_queue(
+    status: int, code: str, transient: bool
+) -> None:
+    with pytest.raises(Exception) as raised:
+        await read(status)
+    failure = classify(raised.value, now=datetime.now(UTC))
+    assert (code_of(failure.code), failure.transient) == (code, transient)
+    assert "sk-secret" not in failure.message + failure.detail
+
+
+async def test_the_question_has_the_text_the_name_and_the_form_of_the_answer() -> None:
+    asked: list[Any] = []
+
+    async def answer(body: bytes) -> bytes:
+        asked.append(json.loads(body))
+        return saying(swim())
+
+    await read(answer)
+    (question,) = asked
+    said = question["messages"][-1]["content"]
+    assert "Jane Doe" in said and TEXT in said
+    assert "eventNumber" in json.dumps(question["response_format"])

@@ -1,0 +1,372 @@
+"""The API to the letter: what is answered, in which words."""
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from apps.heatsync.models import Extraction
+from apps.heatsync.reader import find_swims, read_sheet
+from tests.apps.heatsync.conftest import HeatSync, Start
+from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, bomb, fifteen
+from tests.apps.heatsync.web import serving
+from tests.library.tools import one, until
+from tests.notify.mailbox import Mailbox
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+FIRST, SECOND, *_ = SHEETS.items()
+
+ASKER = """select user_agent, referrer, client_address
+    from heatsync.askers join batchmill.batches on id = batch_id"""
+
+# How many of a batch's extractions had been begun and not ended, at most.
+OVERLAP = """select max(running) from (
+    select sum(change) over (order by number) as running from (
+        select number, case type when 'job_started' then 1 else -1 end as change
+        from batchmill.events
+        where (type = 'job_started' and data ->> 'task' = 'heatsync.extract')
+           or (type = 'job_stage' and data ->> 'from' = 'heatsync.extract')
+           or (type in ('job_failed', 'job_completed') and data ->> 'task' = 'heatsync.extract')
+    ) steps) counted"""
+
+BATCH = {
+    "id", "swimmerName", "status", "totalJobs", "completedJobs", "failedJobs", "lastEventId",
+    "createdAt", "completedAt",
+}  # fmt: skip
+JOB = {
+    "id", "sequence", "filename", "sourceUrl", "status", "stage", "resultCode", "meetName",
+    "eventCount", "cached", "error", "errorCode", "retriable", "retryCount",
+}  # fmt: skip
+RESULTS = {
+    "success", "swimmerName", "totalEvents", "sources", "events", "warnings", "failedSources",
+}  # fmt: skip
+SOURCE = {
+    "sequence", "filename", "sourceUrl", "meetName", "sessionDate", "venue", "eventCount",
+    "resultCode",
+}  # fmt: skip
+SWIM = {
+    "eventNumber", "eventName", "heatNumber", "heatsInEvent", "lane", "swimmerName", "age", "team",
+    "seedTime", "heatStartTime", "sessionDate", "relay",
+}  # fmt: skip
+
+
+async def test_a_batch_from_its_form_to_its_schedule(heatsync: HeatSync) -> None:
+    answer = await heatsync.submit(SWIMMER, FIRST, SECOND)
+    made = answer.json()
+    assert list(made) == ["success", "batchId", "totalJobs", "streamUrl", "estimatedTime"]
+    assert (made["success"], made["totalJobs"]) == (True, 2)
+    assert made["streamUrl"] == f"/api/batch/{made['batchId']}/stream"
+    assert made["estimatedTime"] >= 1
+
+    results = await heatsync.results(made["batchId"])
+    assert set(results) == RESULTS
+    assert all(set(source) == SOURCE for source in results["sources"])
+    assert [source["sequence"] for source in results["sources"]] == [1, 2]
+    assert results["totalEvents"] == len(results["events"]) > 0
+    assert all(set(swim) >= SWIM for swim in results["events"])
+    assert results["failedSources"] == []
+
+    found = await heatsync.get(f"/api/batch/{made['batchId']}")
+    assert set(found) == {"success", "batch", "jobs"}
+    assert set(found["batch"]) == BATCH
+    assert all(set(job) == JOB for job in found["jobs"])
+    assert found["batch"]["status"] == "completed"
+    assert {(job["status"], job["stage"]) for job in found["jobs"]} == {("completed", "done")}
+
+
+@pytest.mark.parametrize("seen_by", ["/api/batch/{}", "/api/batch/{}/results"])
+async def test_an_unknown_batch_is_not_found(seen_by: str, heatsync: HeatSync) -> None:
+    for id in (NOBODY, "nonsense", "%00"):
+        async with heatsync.client() as client:
+            answer = await client.get(seen_by.format(id))
+            assert answer.status_code == 404
+            assert answer.json() == {"success": False, "error": "Batch not found"}
+
+
+async def test_what_is_not_there_is_not_found(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, FIRST)
+    for path in (f"/api/batch/{NOBODY}/cancel", f"/api/batch/{NOBODY}/retry"):
+        answer = await heatsync.post(path)
+        assert (answer.status_code, answer.json()["error"]) == (404, "Batch not found")
+    for job in ("0", "999999", "x", "9" * 30):
+        answer = await heatsync.post(f"/api/batch/{batch}/jobs/{job}/retry")
+        assert (answer.status_code, answer.json()["error"]) == (404, "Job not found")
+    for code in ("ABCDEFGH", "x", "%00", "../etc"):
+        async with heatsync.client() as client:
+            assert (await client.get(f"/api/result/{code}")).status_code == 404
+
+
+async def test_what_cannot_be_a_batch_is_refused_and_leaves_nothing(
+    heatsync: HeatSync, sql: psycopg.Connection[Any]
+) -> None:
+    twenty = [(f"{n}.pdf", b"%PDF-") for n in range(20)]
+    for swimmer, pdfs, urls, error, message in (
+        (" ", [FIRST], None, "MISSING_SWIMMER", "Swimmer name is required."),
+        (SWIMMER, [], None, "NO_PDFS", "At least one PDF file or URL is required."),
+        (SWIMMER, [], [], "NO_PDFS", "At least one PDF file or URL is required."),
+        (
+            SWIMMER, twenty, None,
+            "BATCH_TOO_LARGE", "Maximum 15 PDFs per batch. You submitted 20.",
+        ),
+        (
+            SWIMMER, twenty[:10], [f"https://example.com/{n}.pdf" for n in range(6)],
+            "BATCH_TOO_LARGE", "Maximum 15 PDFs per batch. You submitted 16.",
+        ),
+        (SWIMMER, [FIRST], ["ftp://x"], "INVALID_URLS", "urls must be a JSON array of http(s) URLs."),
+    ):  # fmt: skip
+        answer = await heatsync.submit(swimmer, *pdfs, urls=urls)
+        assert answer.status_code == 400
+        assert answer.json() == {"success": False, "error": error, "message": message}
+    assert one(sql, "select count(*) from batchmill.batches") == (0,)
+    assert one(sql, "select count(*) from batchmill.artifacts where state = 'kept'") == (0,)
+
+
+async def test_what_is_no_form_is_refused(heatsync: HeatSync) -> None:
+    for kind in (
+        "application/json",
+        "text/plain",
+        "multipart/form-data",
+        "multipart/form-data; boundary=x",
+    ):
+        async with heatsync.client(headers={"Content-Type": kind}) as client:
+            answer = await client.post("/api/batch/extract", content=b'{"swimmer": "x"}')
+            assert (answer.status_code, answer.json()["success"]) == (400, False)
+
+
+async def test_an_address_counts_once(heatsync: HeatSync) -> None:
+    url = "https://192.0.2.1/a.pdf"
+    answer = await heatsync.submit(SWIMMER, FIRST, urls=[url, f"{url}#page=2", url])
+    assert answer.json()["totalJobs"] == 2
+
+
+async def test_fifteen_of_which_some_are_the_same_are_not_too_many(heatsync: HeatSync) -> None:
+    urls = [f"https://192.0.2.1/{n % 15}.pdf" for n in range(30)]
+    answer = await heatsync.submit(SWIMMER, urls=urls)
+    assert answer.json()["totalJobs"] == 15
+    await heatsync.post(f"/api/batch/{answer.json()['batchId']}/cancel")
+
+
+async def test_the_same_sheet_has_the_same_code(heatsync: HeatSync) -> None:
+    first = await heatsync.batch(SWIMMER, FIRST)
+    (source,) = (await heatsync.results(first))["sources"]
+    second = await heatsync.batch(SWIMMER.upper(), ("other-name.pdf", FIRST[1]))
+    assert (await heatsync.results(second))["sources"][0]["resultCode"] == source["resultCode"]
+    (job,) = (await heatsync.get(f"/api/batch/{second}"))["jobs"]
+    assert (job["cached"], job["filename"]) == (True, "other-name.pdf")
+
+    shared = await heatsync.get(f"/api/result/{source['resultCode'].lower()}")
+    assert len(source["resultCode"]) == 8
+    assert shared["resultCode"] == source["resultCode"]
+    assert len(shared["events"]) == shared["eventCount"] == source["eventCount"]
+
+
+async def test_a_bad_sheet_fails_alone_and_says_why(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, FIRST, BAD)
+    results = await heatsync.results(batch)
+    (failed,) = results["failedSources"]
+    assert set(failed) == {"sequence", "filename", "errorMessage", "retriable"}
+    assert (failed["sequence"], failed["filename"], failed["retriable"]) == (2, BAD[0], False)
+    assert results["totalEvents"] > 0
+    found = await heatsync.get(f"/api/batch/{batch}")
+    assert found["batch"]["status"] == "partial"
+    assert found["jobs"][1]["errorCode"] == "INVALID_PDF"
+    assert found["jobs"][1]["stage"] == "failed"
+
+
+async def test_someone_who_is_not_in_the_sheet(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch("Nobody Atall", FIRST)
+    await heatsync.events(batch)
+    (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    assert (job["errorCode"], job["retriable"]) == ("SWIMMER_NOT_FOUND", False)
+
+
+async def test_failed_ones_are_retried_together_or_alone(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, BAD, ("again.pdf", BAD[1]))
+    await heatsync.events(batch)
+    jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    assert (await heatsync.post(f"/api/batch/{batch}/retry")).json() == {
+        "success": True,
+        "retriedJobs": 2,
+    }
+    await heatsync.events(batch)
+    at = f"/api/batch/{batch}/jobs/{jobs[0]['id']}/retry"
+    assert (await heatsync.post(at)).json() == {"success": True}
+    other = await heatsync.batch(SWIMMER, FIRST)
+    answer = await heatsync.post(f"/api/batch/{other}/jobs/{jobs[0]['id']}/retry")
+    assert answer.status_code == 404
+
+
+async def test_sheets_are_fetched_by_their_addresses(start: Start) -> None:
+    answers = {"/Heat%20Sheet.pdf": FIRST[1], "/page.pdf": b"<html><body>Login</body></html>"}
+    async with (
+        serving(answers) as web,
+        start(HEATSYNC_ALLOWED=web.address) as heatsync,
+    ):
+        paths = ("/Heat%20Sheet.pdf", "/page.pdf", "/gone.pdf")
+        batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}{path}" for path in paths])
+        await heatsync.events(batch)
+        jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    assert [job["filename"] for job in jobs] == ["Heat Sheet.pdf", "page.pdf", "gone.pdf"]
+    assert [job["sourceUrl"] for job in jobs] == [f"{web.url}{path}" for path in paths]
+    assert [job["errorCode"] for job in jobs] == [None, "INVALID_PDF", "NOT_FOUND"]
+
+
+async def test_addresses_of_this_machine_are_not_fetched(heatsync: HeatSync) -> None:
+    async with serving({"/a.pdf": FIRST[1]}) as web:
+        batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
+        await heatsync.events(batch)
+        answer = await heatsync.post("/api/meets/discover", {"url": f"{web.url}/a.pdf"})
+        assert web.asked == []
+    (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    assert job["errorCode"] == "ADDRESS_REFUSED"
+    assert (answer.status_code, answer.json()["error"]) == (422, "ADDRESS_REFUSED")
+
+
+async def test_a_server_that_is_busy_is_asked_again_after_a_second(start: Start) -> None:
+    asked = 0
+
+    async def busy(_: bytes) -> bytes | int:
+        nonlocal asked
+        asked += 1
+        return FIRST[1] if asked > 1 else 503
+
+    async with serving({"/a.pdf": busy}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+        batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
+        events = await heatsync.events(batch)
+    assert any("Trying again in 1 s" in event.get("message", "") for event in events)
+    assert events[-1]["completedJobs"] == 1
+
+
+async def test_the_batch_keeps_who_asked(heatsync: HeatSync, sql: psycopg.Connection[Any]) -> None:
+    headers = {
+        "User-Agent": "Swim/1",
+        "Referer": "https://club.example/",
+        "X-Forwarded-For": "1.1.1.1",
+    }
+    await heatsync.batch(SWIMMER, FIRST, **headers)
+    assert one(sql, ASKER) == ("Swim/1", "https://club.example/", "127.0.0.1")
+
+
+async def test_a_trusted_proxy_is_believed(start: Start, sql: psycopg.Connection[Any]) -> None:
+    async with start(BATCHMILL_TRUSTED_PROXIES="127.0.0.0/8") as heatsync:
+        await heatsync.batch(SWIMMER, FIRST, **{"X-Forwarded-For": "9.9.9.9, 1.1.1.1"})
+    assert one(sql, ASKER)[2] == "1.1.1.1"
+
+
+async def test_without_mail_nobody_is_promised_any(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, FIRST)
+    answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
+    assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
+    for wrong in (
+        {"email": "nobody"},
+        {},
+        {"email": ["x"]},
+        None,
+        {"email": "https://x.example/?a@b"},
+    ):
+        answer = await heatsync.post(f"/api/batch/{batch}/notify", wrong)
+        assert (answer.status_code, answer.json()["success"]) == (422, False)
+
+
+async def test_a_calendar_counts_what_it_leaves_out(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, FIRST)
+    swims = (await heatsync.results(batch))["events"]
+    untimed = sum(not swim["heatStartTime"] for swim in swims)
+    async with heatsync.client() as client:
+        answer = await client.get(f"/api/batch/{batch}/calendar.ics")
+    assert answer.headers["content-type"].startswith("text/calendar")
+    assert answer.headers["x-untimed-events"] == str(untimed)
+    assert answer.text.count("BEGIN:VEVENT") == len(swims) - untimed
+
+
+async def test_limits_are_those_of_the_settings(start: Start) -> None:
+    async with start(MAX_CONCURRENT_AI_CALLS="4", CONCURRENT_JOBS_PER_BATCH="2") as heatsync:
+        limits = {
+            each["name"]: each["slots"]
+            for each in (await heatsync.get("/mill/v1/limits"))["limits"]
+        }
+    assert limits["task:heatsync.extract"] == 4
+    assert limits["task:heatsync.extract/batch:*"] == 2
+
+
+async def test_a_mail_has_the_name_and_the_link(start: Start) -> None:
+    async with (
+        Mailbox() as mailbox,
+        start(
+            BATCHMILL_SMTP_URL=mailbox.url,
+            BATCHMILL_MAIL_FROM="HeatSync <heats@club.example>",
+            BATCHMILL_PUBLIC_URL="https://club.example",
+        ) as heatsync,
+    ):
+        batch = await heatsync.batch(SWIMMER, FIRST)
+        answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
+        assert answer.json() == {"success": True}
+        await until(lambda: mailbox.mails)
+    (mail,) = mailbox.mails
+    assert mail["Subject"] == f"Heat sheets of {SWIMMER}: The job completed."
+    text = mail.get_body(("plain",))
+    assert text and f"https://club.example/batches/{batch}" in text.get_content()
+    assert "127.0.0.1" not in text.get_content()
+
+
+async def test_a_model_reads_what_it_is_given(start: Start) -> None:
+    """It says what the layout says, so it is believed."""
+    truth = find_swims(read_sheet(FIRST[1]).swims, SWIMMER)
+    busy = 1
+
+    async def answer(body: bytes) -> bytes | int:
+        nonlocal busy
+        if busy:
+            busy -= 1
+            return 529
+        assert SWIMMER in json.loads(body)["messages"][-1]["content"]
+        content = Extraction(
+            swimmer_name=SWIMMER, meet_name="A meet", session_date=None, venue=None, events=truth
+        ).model_dump_json(by_alias=True)
+        return json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+
+    async with (
+        serving({"/v1/chat/completions": answer}) as web,
+        start(OPENAI_API_KEY="sk-test", OPENAI_BASE_URL=f"{web.url}/v1") as heatsync,
+    ):
+        batch = await heatsync.batch(SWIMMER, FIRST)
+        events = await heatsync.events(batch)
+        results = await heatsync.get(f"/api/batch/{batch}/results")
+    assert "uploading_to_ai" in {event.get("stage") for event in events}
+    assert results["totalEvents"] == len(truth)
+    assert results["sources"][0]["meetName"] == "A meet"
+
+
+async def test_a_pdf_that_unpacks_to_more_than_there_may_be_is_its_own_trouble(
+    heatsync: HeatSync,
+) -> None:
+    batch = await heatsync.batch(SWIMMER, FIRST, ("bomb.pdf", bomb()))
+    results = await heatsync.results(batch)
+    assert [source["filename"] for source in results["sources"]] == [FIRST[0]]
+    (job,) = [job for job in (await heatsync.get(f"/api/batch/{batch}"))["jobs"] if job["error"]]
+    assert (job["errorCode"], job["retryCount"]) == ("EXTRACTION_FAILED", 0)
+
+
+async def test_a_large_body_is_not_taken(heatsync: HeatSync) -> None:
+    answer = await heatsync.post("/api/meets/discover", {"url": "x" * 100_000})
+    assert (answer.status_code, answer.json()["error"]) == (413, "TOO_LARGE")
+
+
+async def test_batches_of_others_are_not_found(heatsync: HeatSync) -> None:
+    made = (
+        await heatsync.post("/mill/v1/batches", {"task": "heatsync.forget", "items": [None]})
+    ).json()
+    for method, path in (("GET", ""), ("GET", "/stream"), ("GET", "/results"), ("POST", "/cancel")):
+        async with heatsync.client() as client:
+            answer = await client.request(method, f"/api/batch/{made['id']}{path}")
+        assert (answer.status_code, answer.json()["error"]) == (404, "Batch not found")
+
+
+async def test_no_more_than_three_of_a_batch_are_read_at_once(
+    heatsync: HeatSync, sql: psycopg.Connection[Any]
+) -> None:
+    batch = await heatsync.batch(SWIMMER, *fifteen())
+    await heatsync.events(batch)
+    (most,) = one(sql, OVERLAP)
+    assert most <= 3

@@ -1,0 +1,69 @@
+"""The calendar, read back by the library that phones' importers are like."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from icalendar import Calendar
+
+from apps.heatsync.calendar import calendar, short_name
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def swim(**more: Any) -> dict[str, Any]:
+    return {
+        "eventNumber": "12",
+        "eventName": "Girls 11-12 100 SC Meter Freestyle",
+        "heatNumber": 3,
+        "lane": 4,
+        "swimmerName": "Jane Doe",
+        "sessionDate": "2026-03-07",
+        "heatStartTime": "09:12",
+        "meetName": "Spring; Meet, 2026",
+    } | more
+
+
+def entries(*swims: dict[str, Any]) -> list[Any]:
+    return list(Calendar.from_ical(calendar(swims, NOW)).walk("VEVENT"))
+
+
+def test_an_entry_says_who_swims_what_where_and_when() -> None:
+    (entry,) = entries(swim())
+    assert entry["summary"] == "Jane Doe - E12 H3 L4 - 100 Free"
+    assert entry["description"] == "Spring; Meet, 2026"
+    begins = entry["dtstart"].dt
+    assert (begins, begins.tzinfo) == (datetime(2026, 3, 7, 9, 12), None)
+
+
+def test_times_are_floating() -> None:
+    assert b"DTSTART:20260307T091200\r\n" in calendar([swim()], NOW)
+
+
+def test_it_reminds_ten_minutes_before() -> None:
+    (alarm,) = entries(swim())[0].walk("VALARM")
+    assert alarm["trigger"].dt == timedelta(minutes=-10)
+
+
+def test_what_has_no_time_is_left_out() -> None:
+    assert entries(swim(heatStartTime=None), swim(sessionDate=None)) == []
+
+
+def test_the_same_swim_is_the_same_entry() -> None:
+    first, second, other = entries(swim(), swim(), swim(heatNumber=4))
+    assert first["uid"] == second["uid"] != other["uid"]
+
+
+@pytest.mark.parametrize(
+    ("event", "short"),
+    [
+        ("Girls 11-12 100 SC Meter Freestyle", "100 Free"),
+        ("Boys 200 Yard IM", "200 IM"),
+        ("Women 400 LC Meter Individual Medley", "400 IM"),
+        ("Mixed 13 & Over 200 SC Meter Medley Relay", "200 Medley Relay"),
+        ("Girls 10 & Under 50 Yard Butterfly", "50 Fly"),
+        ("Something else", "Something else"),
+    ],
+)
+def test_events_are_called_as_swimmers_call_them(event: str, short: str) -> None:
+    assert short_name(event) == short

@@ -1,0 +1,45 @@
+"""What is handed in, before anything is stored."""
+
+import pytest
+
+from apps.heatsync.answers import Refusal
+from apps.heatsync.form import name_in, swimmer_in, urls_in
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n\t"])
+def test_a_name_is_needed(text: str) -> None:
+    with pytest.raises(Refusal, match=r"Swimmer name is required\."):
+        swimmer_in(text)
+
+
+def test_a_name_is_kept_as_it_is_but_for_its_spaces() -> None:
+    assert swimmer_in("  Zoë   O’Neil-Smith ") == "Zoë O’Neil-Smith"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonsense", "{}", '"https://a.example/x.pdf"', "[1]", "[null]", '["ftp://a.example/x"]',
+        '["javascript:alert(1)"]', '["https://"]', '["http://[::1"]', '["https://a.example/\\u0000"]',
+        "[" * 100_000, '["https://a.example/' + "x" * 3_000 + '"]', "true", "12",
+    ],
+)  # fmt: skip
+def test_what_is_no_list_of_urls_is_refused(text: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        urls_in(text)
+    assert b"INVALID_URLS" in refused.value.answer.body
+
+
+@pytest.mark.parametrize("text", ["", "  ", "[]"])
+def test_there_may_be_none(text: str) -> None:
+    assert urls_in(text) == []
+
+
+def test_each_counts_once() -> None:
+    given = '["https://a.example/1.pdf", " https://a.example/1.pdf#page=2", "http://b.example/"]'
+    assert urls_in(given) == ["https://a.example/1.pdf", "http://b.example/"]
+
+
+def test_a_file_is_called_as_its_address_ends() -> None:
+    assert name_in("https://a.example/meets/Heat%20Sheet.pdf?x=1") == "Heat Sheet.pdf"
+    assert name_in("https://a.example/") == "a.example"

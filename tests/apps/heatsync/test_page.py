@@ -1,0 +1,176 @@
+"""The page in a real browser: hand in, watch, come back, cancel, retry, read."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from tests.apps.heatsync.conftest import HeatSync, Start
+from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER
+from tests.apps.heatsync.web import Web, serving
+from tests.library.tools import until
+
+(NAME, PDF), *_ = SHEETS.items()
+expect.set_options(timeout=60_000)
+
+
+@dataclass
+class Scene:
+    """A sheet that comes at once, and one at an address that keeps the server waiting."""
+
+    page: Page
+    heatsync: HeatSync
+    web: Web
+    gate: asyncio.Event
+
+    @property
+    def url(self) -> str:
+        return f"{self.web.url}/late.pdf"
+
+    async def hand_in(self, *files: tuple[str, bytes], urls: str = "") -> None:
+        await self.page.goto(self.heatsync.url)
+        await self.page.get_by_label("Swimmer").fill(SWIMMER)
+        await self.page.locator("#pdfs").set_input_files(
+            [{"name": name, "mimeType": "application/pdf", "buffer": pdf} for name, pdf in files]
+        )
+        await self.page.get_by_label("Addresses").fill(urls)
+        await self.page.get_by_role("button", name="Make the schedule").click()
+
+    async def hand_in_both(self) -> None:
+        await self.hand_in((NAME, PDF), urls=self.url)
+        await self.shows_both()
+
+    async def shows_both(self) -> None:
+        await self.shows(NAME, "Done")
+        await self.shows("late.pdf", "Downloading")
+
+    async def shows(self, name: str, stage: str) -> None:
+        row = self.page.locator("#jobs li").filter(has_text=name)
+        await expect(row.locator(".stage")).to_have_text(stage)
+
+    async def says(self, text: str) -> None:
+        await expect(self.page.locator("#summary")).to_have_text(text)
+
+
+@pytest.fixture
+async def here(page: Page, start: Start) -> AsyncIterator[Scene]:
+    gate = asyncio.Event()
+
+    async def late(_: bytes) -> bytes:
+        await gate.wait()
+        return PDF
+
+    async with (
+        serving({"/late.pdf": late}) as web,
+        start(HEATSYNC_ALLOWED=web.address) as heatsync,
+    ):
+        yield Scene(page, heatsync, web, gate)
+        gate.set()
+
+
+async def test_handed_in_watched_reloaded_and_read(here: Scene, page: Page) -> None:
+    await here.hand_in_both()
+    await page.reload()
+    await here.shows_both()
+    here.gate.set()
+    await here.says("2 of 2 sheets read.")
+    found = await here.heatsync.get(f"/api/batch/{page.url[-36:]}/results")
+    await expect(page.locator("#swims tr")).to_have_count(found["totalEvents"])
+    async with page.expect_download() as download:
+        await page.get_by_role("link", name="Calendar").click()
+    assert (await download.value).suggested_filename == "heatsync.ics"
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
+async def test_a_restart_of_the_server_in_the_middle_is_hardly_noticed(
+    here: Scene, end: signal.Signals
+) -> None:
+    await here.hand_in_both()
+    await here.heatsync.end(end)
+    await here.heatsync.start()
+    here.gate.set()
+    await here.says("2 of 2 sheets read.")
+
+
+async def test_cancelled(here: Scene, page: Page) -> None:
+    await here.hand_in_both()
+    await page.get_by_role("button", name="Cancel").click()
+    await here.says("Cancelled: 1 of 2 sheets were read.")
+    await here.shows("late.pdf", "Cancelled")
+    await page.reload()
+    await here.shows("late.pdf", "Cancelled")
+
+
+async def test_a_bad_sheet_says_why(here: Scene, page: Page) -> None:
+    await here.hand_in((NAME, PDF), BAD)
+    await here.says("1 of 2 sheets read, 1 failed.")
+    await expect(page.locator("#jobs li.failed small")).to_contain_text("cut off")
+
+
+async def test_what_failed_is_retried(here: Scene, page: Page) -> None:
+    here.web.answers = {}
+    await here.hand_in((NAME, PDF), urls=here.url)
+    await here.says("1 of 2 sheets read, 1 failed.")
+    here.web.answers = {"/late.pdf": PDF}
+    await page.get_by_role("button", name="Retry failed").click()
+    await here.says("2 of 2 sheets read.")
+
+
+async def test_a_server_that_answers_503_for_a_while_is_asked_again(
+    here: Scene, page: Page
+) -> None:
+    """An EventSource gives up for good on such an answer."""
+    refused: list[str] = []
+
+    async def refuse(route: Route) -> None:
+        refused.append(route.request.url)
+        await route.fulfill(status=503, body="{}")
+
+    await here.hand_in_both()
+    await page.route("**/api/**", refuse)
+    await here.heatsync.end(signal.SIGKILL)
+    await here.heatsync.start()
+    await until(lambda: any("/stream" in url for url in refused))
+    await page.unroute("**/api/**")
+    here.gate.set()
+    await here.says("2 of 2 sheets read.")
+
+
+async def test_what_is_refused_is_told_beside_the_form(here: Scene, page: Page) -> None:
+    await here.hand_in()
+    await expect(page.locator("#refused")).to_have_text("At least one PDF file or URL is required.")
+    await page.goto(f"{here.heatsync.url}/batches/00000000-0000-4000-8000-000000000000")
+    await expect(page.locator("#problem")).to_have_text("Batch not found")
+
+
+async def test_names_of_files_are_text_and_nothing_else(here: Scene, page: Page) -> None:
+    name = "<img src=x onerror=document.title='caught'>.pdf"
+    await here.hand_in((name, PDF))
+    await here.says("1 of 1 sheets read.")
+    assert await page.locator("#jobs img").count() == 0
+    assert await page.title() == f"{SWIMMER} · HeatSync"
+
+
+async def test_the_keyboard_is_enough(here: Scene, page: Page) -> None:
+    await page.goto(here.heatsync.url)
+    await page.get_by_label("Swimmer").focus()
+    await page.keyboard.type(SWIMMER)
+    for wanted in ("pdfs", "urls"):
+        await page.keyboard.press("Tab")
+        assert await page.evaluate("document.activeElement.id") == wanted
+    await page.keyboard.type(here.url)
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await here.shows("late.pdf", "Downloading")
+
+
+async def test_it_fits_on_a_phone(here: Scene, page: Page) -> None:
+    await page.set_viewport_size({"width": 360, "height": 740})
+    await here.hand_in((NAME, PDF))
+    await expect(page.locator("#swims tr").first).to_be_visible()
+    width = await page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 360
