@@ -37,8 +37,8 @@ def test_a_permanent_failure_is_not_tried_again():
     assert outcome.failed(claim(), failure(transient=False), RETRY, MIDDLE).kind == "failed"
 
 
-@pytest.mark.parametrize(("asked", "waited"), [(5, 10), (60, 60), (0, 10)])
-def test_what_the_server_asks_for_lengthens_the_delay_and_never_shortens_it(
+@pytest.mark.parametrize(("asked", "waited"), [(5, 10), (60, 60), (0, 10), (9_000, 3_600)])
+def test_what_the_server_asks_for_lengthens_the_delay_up_to_the_cap_and_never_shortens_it(
     asked: float, waited: float
 ):
     assert outcome.failed(claim(), failure(retry_after=asked), RETRY, MIDDLE).delay == waited

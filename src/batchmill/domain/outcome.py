@@ -90,7 +90,8 @@ def failed(claim: Claim, failure: Failure, retry: Retry, random: float) -> Outco
         return Outcome(claim, "failed", error=error)
     delay = retry.delay(claim.attempt, random)
     if failure.retry_after is not None:
-        delay = max(delay, failure.retry_after)
+        # A server may ask for patience, but the policy says how much there is.
+        delay = max(delay, min(failure.retry_after, retry.cap))
     return Outcome(claim, "retry", error=error, delay=delay)
 
 
