@@ -57,6 +57,16 @@ async def test_a_mail_tells_the_outcome_in_words_and_numbers_with_a_link(
     assert "Completed: 2\nFailed: 1\nCancelled: 0\n" in part(message, "plain").replace("\r", "")
 
 
+async def test_a_batch_with_a_title_is_called_by_it(mill: Mill, mailbox: Mailbox) -> None:
+    work = work_on(mill)
+    async with mill.running():
+        batch = await mill.submit(work, [1], notify=ADA, labels={"title": "Spring\r\nmeet"})
+        await batch.wait()
+        await delivered(mill, batch)
+    (message,) = mailbox.mails
+    assert message["Subject"] == "Spring meet: The job completed."
+
+
 async def test_repeated_deliveries_have_one_message_id_and_generations_a_thread(
     mill: Mill, mailbox: Mailbox, dsn: str
 ) -> None:

@@ -21,6 +21,7 @@ COLOURS = {
     BatchState.CANCELLED: "#808790",
 }
 LABELS_SHOWN = 10
+TITLE = "title"
 LABEL_LENGTH = 200
 
 
@@ -28,7 +29,7 @@ def written(message: Message, address: str, postbox: Postbox) -> EmailMessage:
     mail = EmailMessage(policy=SMTP)
     mail["From"] = postbox.sender
     mail["To"] = Address(addr_spec=address)
-    mail["Subject"] = f"{message.task}: {outcome_of(message.batch)}"
+    mail["Subject"] = f"{title_of(message)}: {outcome_of(message.batch)}"
     mail["Date"] = message.finished_at.astimezone(UTC)
     mail["Message-ID"] = message_id(message, postbox, message.batch.generation)
     if message.batch.generation > 1:
@@ -38,6 +39,11 @@ def written(message: Message, address: str, postbox: Postbox) -> EmailMessage:
     mail.set_content(text_of(message, postbox))
     mail.add_alternative(html_of(message, postbox), subtype="html")
     return mail
+
+
+def title_of(message: Message) -> str:
+    """What people call it, if someone said so."""
+    return _line(message.labels.get(TITLE, message.task))
 
 
 def message_id(message: Message, postbox: Postbox, generation: int) -> str:
