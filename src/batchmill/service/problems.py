@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse
 from batchmill.errors import (
     ArtifactTooLarge,
     BatchmillError,
+    ConfigurationError,
     Conflict,
     DatabaseUnavailable,
     FetchError,
@@ -84,6 +85,7 @@ PRIVATE = {
     DatabaseUnavailable: "The database does not answer now.",
     SchemaError: "The service is being upgraded.",
     StorageError: "The store of files does not answer now.",
+    ConfigurationError: "The service is not set up for this.",
 }
 
 
