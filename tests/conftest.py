@@ -26,10 +26,21 @@ settings.register_profile("real", deadline=None, suppress_health_check=list(Heal
 settings.load_profile("real")
 
 SERVERS: dict[str, Callable[[], Server | None]] = {"pg18": packaged_server, "pg15": debian_server}
+TESTS = Path(__file__).parent
+ABOUT_SQL = {"artifacts", "chaos", "library", "notify", "store", "worker"}
 numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session", params=SERVERS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What is about SQL runs on both servers, what stands on it on the newest."""
+    chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "server" in metafunc.fixturenames and "server" not in chosen:
+        part = metafunc.definition.path.relative_to(TESTS).parts[0]
+        servers = SERVERS if part in ABOUT_SQL else ["pg18"]
+        metafunc.parametrize("server", servers, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     found = SERVERS[request.param]()
     if found is None:

@@ -29,9 +29,6 @@ OPTIONS = WorkerOptions(concurrency=5, grace=1)
 
 Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
-# For what takes long and has nothing to do with the version of Postgres.
-one_server = pytest.mark.parametrize("server", ["pg18"], indirect=True)
-
 
 def configuration(app: FastAPI) -> uvicorn.Config:
     """As `batchmill serve` has it."""

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.service.conftest import one_server
 from tests.service.operations import BODIES, GUARDED, Operation
 from tests.service.tools import Tenant, problem
-
-pytestmark = one_server
 
 MOST = 200_000
 WITH_JSON = [each for each in GUARDED if each.method in ("POST", "PUT") and each.path in BODIES]

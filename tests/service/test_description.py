@@ -17,7 +17,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.service.conftest import one_server
 from tests.service.operations import OPERATIONS, Operation
 from tests.service.tools import House
 
@@ -75,7 +74,6 @@ def described(house: House) -> Described:
     return Described(schema, headers, things)
 
 
-@one_server
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_no_call_gets_an_answer_that_is_not_described(
     operation: Operation, described: Described

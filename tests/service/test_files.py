@@ -11,11 +11,9 @@ import pytest
 
 from batchmill.service import create_app
 from tests.library.tools import one, until
-from tests.service.conftest import one_server, running
+from tests.service.conftest import running
 from tests.service.shop import shop_on
 from tests.service.tools import Tenant, problem
-
-pytestmark = one_server
 
 MOST = 300_000
 MIB = 1_048_576

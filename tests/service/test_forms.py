@@ -7,10 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.conftest import one_server
 from tests.service.tools import Tenant, problem
-
-pytestmark = one_server
 
 TYPE = {"Content-Type": "multipart/form-data; boundary=b"}
 

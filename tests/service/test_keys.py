@@ -17,11 +17,9 @@ from batchmill.errors import ConfigurationError
 from batchmill.service import create_app
 from tests.cli.conftest import Cli
 from tests.library.tools import later, one, rows
-from tests.service.conftest import OPTIONS, Served, one_server, running
+from tests.service.conftest import OPTIONS, Served, running
 from tests.service.shop import shop_on
 from tests.service.tools import House, Tenant, make_key, problem, submitted
-
-pytestmark = one_server
 
 KEY = re.compile(r"bm_[0-9a-z]{8}_[0-9A-Za-z_-]{43}")
 

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.conftest import one_server
 from tests.service.large import transfer
 from tests.service.processes import serve
 
 
-@one_server
 @pytest.mark.skipif(sys.platform != "linux", reason="Reads the server's memory in /proc.")
 async def test_a_large_file_goes_there_and_back_at_flat_memory(dsn: str, tmp_path: Path) -> None:
     with serve(dsn, tmp_path) as server:

@@ -10,11 +10,9 @@ import pytest
 from batchmill.config import ServiceSettings
 from batchmill.service import create_app
 from tests.library.tools import later
-from tests.service.conftest import one_server, running
+from tests.service.conftest import running
 from tests.service.shop import shop_on
 from tests.service.tools import House, Tenant, make_key, problem
-
-pytestmark = one_server
 
 
 async def link_of(tenant: Tenant, path: str, **query: str) -> str:

@@ -15,7 +15,6 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tests.library.tools import one
 from tests.postgres import Server, start_pgbouncer, with_database
-from tests.service.conftest import one_server
 from tests.service.processes import Program, serve
 from tests.service.tools import finished, make_key, submitted
 
@@ -29,7 +28,6 @@ async def test_it_serves_with_a_worker_inside(dsn: str, tmp_path: Path) -> None:
         assert "Traceback" not in server.said
 
 
-@one_server
 async def test_it_serves_with_workers_apart(dsn: str, tmp_path: Path) -> None:
     with serve(dsn, tmp_path, "--no-worker") as server:
         async with await server.client() as client:
@@ -48,7 +46,6 @@ async def sheet(client: Any) -> dict[str, Any]:
     return {"file": {"artifact": file["id"]}}
 
 
-@one_server
 async def test_a_signal_ends_streams_and_gives_jobs_back(
     dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
 ) -> None:
@@ -66,7 +63,6 @@ async def test_a_signal_ends_streams_and_gives_jobs_back(
     assert one(sql, "select state, attempt from batchmill.jobs") == ("ready", 0)
 
 
-@one_server
 async def test_a_port_in_use_is_told_in_a_sentence(dsn: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -80,7 +76,6 @@ def one_line(program: Program) -> str:
     return " ".join(program.said.split())
 
 
-@one_server
 async def test_others_are_served_only_with_a_key(
     dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
 ) -> None:
@@ -93,7 +88,6 @@ async def test_others_are_served_only_with_a_key(
         assert await server.end() == 0
 
 
-@one_server
 @pytest.mark.parametrize(
     ("settings", "code", "said"),
     [
@@ -110,7 +104,6 @@ async def test_what_is_wrong_at_the_start_is_told_in_a_sentence(
         assert said in one_line(server)
 
 
-@one_server
 async def test_it_serves_behind_pgbouncer(server: Server, dsn: str, tmp_path: Path) -> None:
     bouncer = start_pgbouncer(server.dsn, pool_size=3)
     if bouncer is None:

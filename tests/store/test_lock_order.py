@@ -193,6 +193,8 @@ def deadlock(call: Callable[[Engine, World], None], engine: Engine, world: World
     return None
 
 
+# Who locks what is up to the functions, which are the same on all servers.
+@pytest.mark.parametrize("server", ["pg18"], indirect=True)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("stop", STOPS)
 def test_no_two_rivals_deadlock(stop: str, sessions: Sessions):
