@@ -18,9 +18,8 @@ from apps.heatsync.tasks import download, mill, pages, settings
 from apps.heatsync.views import batch_view, job_view
 from batchmill import Batch, BatchRecord, BatchState, NotFound
 from batchmill.domain.notification import EMAIL
-from batchmill.service.caller import client_address
+from batchmill.service import AnyService, client_address
 from batchmill.service.routes.events import number_of
-from batchmill.service.service import AnyService
 
 router = APIRouter(prefix="/api", route_class=ApiRoute)
 

@@ -13,8 +13,7 @@ from fastapi import FastAPI, HTTPException, Response
 
 from batchmill import Event, Mill
 from batchmill.config import ServiceSettings
-from batchmill.service import service_router, sse
-from batchmill.service.service import AnyService
+from batchmill.service import AnyService, service_router, sse
 from tests.service.conftest import OPTIONS, running
 from tests.service.tools import finished, problem, submitted
 

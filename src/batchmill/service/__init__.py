@@ -1,5 +1,7 @@
 """The engine over HTTP: `create_app` for a service of its own, `service_router` inside yours."""
 
 from batchmill.service.app import create_app, service_router
+from batchmill.service.caller import client_address
+from batchmill.service.service import AnyService
 
-__all__ = ["create_app", "service_router"]
+__all__ = ["AnyService", "client_address", "create_app", "service_router"]
