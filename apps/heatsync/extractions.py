@@ -23,8 +23,11 @@ class Question(NamedTuple):
 
 
 class Kept(NamedTuple):
+    """`is_new` if nobody had asked before."""
+
     code: str
     extraction: Extraction
+    is_new: bool = False
 
 
 async def find(mill: Mill, question: Question) -> Kept | None:
@@ -44,8 +47,10 @@ async def keep(conn: AsyncConnection[Any], question: Question, extraction: Extra
     asked = question._asdict()
     text = extraction.model_dump_json(by_alias=True)
     while True:
-        row = await tables.one(conn, "keep_extraction", code=new_code(), extraction=text, **asked)
-        if kept := _kept(row or await tables.one(conn, "find_extraction", **asked)):
+        code = new_code()
+        if await tables.one(conn, "keep_extraction", code=code, extraction=text, **asked):
+            return Kept(code, extraction, is_new=True)
+        if kept := _kept(await tables.one(conn, "find_extraction", **asked)):
             return kept
 
 

@@ -54,7 +54,7 @@ async def download(job: Job, sheet: Sheet) -> Advance | Result:
         await job.progress("downloading", f"Downloading {sheet.filename}")
         sheet = sheet.but(file=await fetched(job, sheet))
     if kept := await extractions.find(job.mill, question_of(sheet)):
-        return result_of(sheet, kept, cached=True)
+        return result_of(sheet, kept)
     return Advance(extract, sheet)
 
 
@@ -103,7 +103,7 @@ async def keep(job: Job, sheet: Sheet) -> Result | None:
     await tables.prepare(job.mill)
     async with job.transaction() as conn:
         kept = await extractions.keep(conn, question_of(sheet), sheet.extraction)
-        job.complete(result_of(sheet, kept, cached=False))
+        job.complete(result_of(sheet, kept))
 
 
 @mill.task(name="heatsync.forget")
@@ -131,10 +131,10 @@ def question_of(sheet: Sheet) -> Question:
     return Question(sheet.file.sha256, normalised(sheet.swimmer), reader)
 
 
-def result_of(sheet: Sheet, kept: Kept, *, cached: bool) -> Result:
+def result_of(sheet: Sheet, kept: Kept) -> Result:
     return Result(
         result_code=kept.code,
-        cached=cached,
+        cached=not kept.is_new,
         filename=sheet.filename,
         source_url=sheet.url,
         extraction=kept.extraction,

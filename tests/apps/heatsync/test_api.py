@@ -161,6 +161,14 @@ async def test_the_same_sheet_has_the_same_code(heatsync: HeatSync) -> None:
     assert len(shared["events"]) == shared["eventCount"] == source["eventCount"]
 
 
+async def test_of_two_that_are_the_same_in_one_batch_one_is_new(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, FIRST, ("again.pdf", FIRST[1]))
+    await heatsync.events(batch)
+    jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    assert sorted(job["cached"] for job in jobs) == [False, True]
+    assert jobs[0]["resultCode"] == jobs[1]["resultCode"]
+
+
 async def test_a_bad_sheet_fails_alone_and_says_why(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST, BAD)
     results = await heatsync.results(batch)
