@@ -27,6 +27,7 @@ def _crashed(error: BaseException) -> bool:
     return getattr(error, "error_code", None) == "crashed"
 
 
+# Of our own mistakes, as a reader makes them with what it has not met before.
 UNEXPECTED = (
     ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
 )  # fmt: skip
@@ -45,15 +46,7 @@ UNREADABLE = [
         message="This PDF needs more memory to read than there is.",
     ),
     Rule(
-        (
-            _crashed,
-            ArithmeticError,
-            AssertionError,
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-        ),
+        (_crashed, *UNEXPECTED),
         code="EXTRACTION_FAILED",
         transient=False,
         message="This PDF cannot be read: it is damaged, or unlike any that we know.",

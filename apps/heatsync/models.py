@@ -2,15 +2,10 @@
 
 from datetime import date
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from apps.heatsync.reader import Swim
+from apps.heatsync.reader import Model, Swim
 from batchmill import Artifact
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class Extraction(Model):
@@ -21,7 +16,7 @@ class Extraction(Model):
     session_date: date | None
     venue: str | None
     events: list[Swim]
-    warnings: list[str] = []
+    warnings: list[str] = Field(default_factory=list)
 
 
 class Sheet(Model):

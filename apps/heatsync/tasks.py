@@ -33,17 +33,19 @@ LAYOUT = "layout-1"
 
 settings = HeatSyncSettings.read()
 mill = Mill()
-fetcher = Fetcher(
-    addresses=Addresses(allow=settings.allowed),
-    limits=FetchLimits(size=settings.max_pdf_bytes, wire=settings.max_pdf_bytes, total=60),
-    contact="HeatSync",
-)
+
+
+def fetcher_for(most: int, seconds: float) -> Fetcher:
+    return Fetcher(
+        addresses=Addresses(allow=settings.allowed),
+        limits=FetchLimits(size=most, wire=most, total=seconds),
+        contact="HeatSync",
+    )
+
+
+fetcher = fetcher_for(settings.max_pdf_bytes, 60)
 # For pages of meets, while someone waits.
-pages = Fetcher(
-    addresses=Addresses(allow=settings.allowed),
-    limits=FetchLimits(size=PAGE_BYTES, wire=PAGE_BYTES, total=15),
-    contact="HeatSync",
-)
+pages = fetcher_for(PAGE_BYTES, 15)
 limits = Limits(total=settings.extractions, per_batch=settings.per_batch)
 
 

@@ -132,11 +132,15 @@ async def test_one_file_that_cannot_be_removed_does_not_hold_up_the_others_for_e
     await Collector(mill).collect()
     spread = "select count(distinct collect_at) from batchmill.artifacts"
     assert one(sql, spread) == (10,)
-    for minute in range(1, 20):
+    # When each is tried again is random; some may meet the stuck one several times.
+    left = (10,)
+    for minute in range(1, 120):
         async with Mill(later(dsn, f"{minute}m"), artifacts=files) as then:
             await Collector(then).collect()
-    left = one(sql, "select count(*) from batchmill.artifacts")[0]
-    assert 1 <= left < 10
+        left = one(sql, "select count(*) from batchmill.artifacts")
+        if left == (1,):
+            break
+    assert left == (1,)
     stuck.rmdir()
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from batchmill import Mill
+from batchmill import ConfigurationError, Mill
 from batchmill.service import create_app
+from batchmill.service.problems import problem_of
 from tests.postgres import Server, packaged_server
 from tests.service.conftest import OPTIONS, running
 from tests.service.shop import shop_on
@@ -63,3 +64,10 @@ async def test_a_store_that_fails_is_told_and_nothing_is_left(ada: Tenant, bob: 
         folder.unlink()
         moved.rename(folder)
     assert ada.has_nothing
+
+
+def test_what_postgres_refuses_is_told_to_operators_only(caplog: pytest.LogCaptureFixture) -> None:
+    problem = problem_of(ConfigurationError("permission denied for table api_keys"))
+    assert (problem.status, problem.code) == (500, "configuration")
+    assert "api_keys" not in problem.detail
+    assert "api_keys" in caplog.text

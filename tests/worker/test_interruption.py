@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -265,8 +266,6 @@ async def test_a_draining_worker_keeps_its_lease_until_its_jobs_are_done(
 async def test_a_handler_that_blocks_the_loop_keeps_its_lease_and_is_named(
     mill: Mill, caplog: pytest.LogCaptureFixture
 ) -> None:
-    import time
-
     @mill.task(retry=ONCE)
     async def blocks() -> str:
         time.sleep(4.5)  # three leases: the fault itself

@@ -17,13 +17,14 @@ from apps.heatsync.reader.errors import (
 )
 from apps.heatsync.reader.match import find_swims, is_same_name, normalised
 from apps.heatsync.reader.read import read_sheet, read_text
-from apps.heatsync.reader.sheet import Sheet, Swim
+from apps.heatsync.reader.sheet import Model, Sheet, Swim
 
 __all__ = [
     "AmbiguousSwimmer",
     "ExtractionFailed",
     "HeatSyncError",
     "InvalidPdf",
+    "Model",
     "PdfTooLarge",
     "ScannedPdf",
     "Sheet",

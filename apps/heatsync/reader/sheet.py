@@ -6,13 +6,13 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
-class _Model(BaseModel):
+class Model(BaseModel):
     """Names are snake_case in Python, camelCase in JSON."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
-class Swim(_Model):
+class Swim(Model):
     """Someone in a lane. Of a relay there is one for each of its swimmers, or one without a name.
 
     On a psych sheet nobody has a heat or a lane yet. `gender` is the letter beside the age, and
@@ -41,7 +41,7 @@ class Swim(_Model):
     leg: int | None = None
 
 
-class Sheet(_Model):
+class Sheet(Model):
     """`date_range` is the first and the last day of the meet; `warnings` are sentences on all that
     was not read for certain."""
 

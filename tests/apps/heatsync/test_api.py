@@ -242,8 +242,9 @@ async def test_a_server_that_is_busy_is_asked_again_after_a_second(start: Start)
     async with serving({"/a.pdf": busy}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
         events = await heatsync.events(batch)
+        (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
     assert any("Trying again in 1 s" in event.get("message", "") for event in events)
-    assert events[-1]["completedJobs"] == 1
+    assert (events[-1]["completedJobs"], job["retryCount"]) == (1, 1)
 
 
 async def test_the_batch_keeps_who_asked(heatsync: HeatSync, sql: psycopg.Connection[Any]) -> None:
@@ -294,8 +295,12 @@ async def test_limits_are_those_of_the_settings(start: Start) -> None:
             each["name"]: each["slots"]
             for each in (await heatsync.get("/mill/v1/limits"))["limits"]
         }
+        async with heatsync.client() as client:
+            at = "/mill/v1/limits/task:heatsync.extract"
+            changed = (await client.put(at, json={"slots": 7})).json()
     assert limits["task:heatsync.extract"] == 4
     assert limits["task:heatsync.extract/batch:*"] == 2
+    assert changed["slots"] == 7
 
 
 async def test_a_mail_has_the_name_and_the_link(start: Start) -> None:

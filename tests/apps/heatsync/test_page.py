@@ -174,3 +174,42 @@ async def test_it_fits_on_a_phone(here: Scene, page: Page) -> None:
     await expect(page.locator("#swims tr").first).to_be_visible()
     width = await page.evaluate("document.documentElement.scrollWidth")
     assert width <= 360
+
+
+async def test_sheets_of_a_meets_page_are_picked(here: Scene, page: Page) -> None:
+    meet = (
+        b'<html><body><a href="late.pdf">Heat sheet</a> <a href="fees.pdf">Fees</a></body></html>'
+    )
+    here.web.answers = {"/meet.html": meet, "/late.pdf": PDF}
+    await page.goto(here.heatsync.url)
+    await page.get_by_label("Swimmer").fill(SWIMMER)
+    await page.get_by_label("Addresses").fill(f"{here.web.url}/meet.html")
+    await page.get_by_role("button", name="Find sheets").click()
+    await expect(page.get_by_label("Heat sheet", exact=True)).to_be_checked()
+    await expect(page.get_by_label("Fees")).not_to_be_checked()
+    await page.get_by_role("button", name="Make the schedule").click()
+    await here.says("1 of 1 sheets read.")
+
+
+async def test_one_day_is_shown_by_itself_and_printed_with_the_name(
+    here: Scene, page: Page
+) -> None:
+    async def over_two_days(route: Route) -> None:
+        found = await (await route.fetch()).json()
+        for at, swim in enumerate(found["events"]):
+            swim["sessionDate"] = f"2026-03-0{7 + at % 2}"
+        await route.fulfill(json=found)
+
+    await page.route("**/results", over_two_days)
+    await here.hand_in((NAME, PDF))
+    await here.says("1 of 1 sheets read.")
+    rows = page.locator("#swims tr")
+    await expect(page.locator("#days button")).to_have_count(3)
+    every = await rows.count()
+    await page.get_by_role("button", name="Mar 8").click()
+    await expect(rows).to_have_count(every // 2)
+    await expect(page.get_by_role("button", name="Mar 8")).to_be_focused()
+    await page.emulate_media(media="print")
+    await expect(page.locator("#title")).to_be_visible()
+    await expect(page.locator("#swims")).to_be_visible()
+    await expect(page.locator("#jobs")).to_be_hidden()
