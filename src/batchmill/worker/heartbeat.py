@@ -52,8 +52,7 @@ class Heartbeat:
 
     def beat(self) -> None:
         """Looks now, for example because a job of this worker was cancelled."""
-        if self._thread.is_alive():
-            self._own_loop.call_soon_threadsafe(self._beat.set)
+        call_soon(self._own_loop, self._beat.set)
 
     async def stop(self) -> None:
         self._stopping = True
@@ -83,7 +82,7 @@ class Heartbeat:
                 )
         if not self._stopping:
             log.error("The lease could not be renewed in time: giving up all running jobs.")
-            self._tell(self._on_lost)
+            call_soon(self._loop, self._on_lost)
         await self._line.close()
 
     @property
@@ -111,7 +110,7 @@ class Heartbeat:
             return True
         self._renewed = asked_at
         if cancelled:
-            self._tell(self._on_cancelled, cancelled)
+            call_soon(self._loop, self._on_cancelled, cancelled)
         return True
 
     def _watch_loop(self, now: float) -> None:
@@ -127,6 +126,13 @@ class Heartbeat:
             )
         self._blocked = blocked
 
-    def _tell(self, callback: Callable[..., None], *args: object) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(callback, *args)
+
+def call_soon(
+    loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: object
+) -> None:
+    """Either loop may end first, at any moment: what is asked of a closed one needs no answer."""
+    try:
+        loop.call_soon_threadsafe(callback, *args)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
