@@ -7,9 +7,10 @@ from uuid import UUID
 import pytest
 
 from batchmill.domain import outcome
-from batchmill.domain.job import Claim, JobState
+from batchmill.domain.job import Claim, JobState, Progress
+from batchmill.domain.retry import Retry
 from tests.invariants import violations
-from tests.store.engine import LEASE, TRANSIENT, Engine
+from tests.store.engine import LEASE, PERMANENT, TRANSIENT, Engine
 
 Sessions = Callable[[], Engine]
 
@@ -319,6 +320,26 @@ def test_progress_is_numbered_among_the_events_and_the_last_one_kept(engine: Eng
     assert told.count("job_progress") == 2
     query = "select progress ->> 'stage' from batchmill.finished"
     assert engine.rows(query) == [("half",), ("half",)]
+
+
+def test_what_was_said_last_is_told_before_the_ends_however_jobs_ended(engine: Engine, worker: int):
+    batch = engine.batch("work", 3)
+    first, second, third = engine.claim(worker, "work")
+    ended = [
+        outcome.completed(first, "1"),
+        outcome.failed(second, PERMANENT, Retry(), 0),
+        outcome.released(third),
+    ]
+    engine.finish(*(each._replace(progress=Progress("last")) for each in ended))
+    query = "select number, type from batchmill.events where batch_id = %s order by number"
+    told = engine.rows(query, batch)
+    assert [number for number, _ in told] == list(range(1, 11))
+    assert [type for _, type in told[4:]] == [
+        *["job_progress"] * 3,
+        "job_completed",
+        "job_failed",
+        "job_released",
+    ]
 
 
 def test_higher_priorities_go_first_and_equal_ones_in_order(engine: Engine, worker: int):

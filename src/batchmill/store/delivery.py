@@ -73,13 +73,18 @@ def claims(answer: Mapping[str, Any]) -> list[Claim]:
 def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
     """What the query `finish` takes."""
     return {
-        "ids": [outcome.claim.id for outcome in outcomes],
-        "fences": [outcome.claim.fence for outcome in outcomes],
-        "kinds": [outcome.kind for outcome in outcomes],
+        "ids": array(outcome.claim.id for outcome in outcomes),
+        "fences": array(outcome.claim.fence for outcome in outcomes),
+        "kinds": array(outcome.kind for outcome in outcomes),
         "details": f"[{','.join(map(_detail, outcomes))}]",
         "progress": _progress(outcomes),
-        "lanes": list({outcome.claim.lane for outcome in outcomes}),
+        "lanes": array({outcome.claim.lane for outcome in outcomes}),
     }
+
+
+def array(values: Iterable[int | str]) -> str:
+    """Numbers and names as Postgres reads them: the driver would judge each by itself first."""
+    return f"{{{','.join(map(str, values))}}}"
 
 
 def _detail(outcome: Outcome) -> str:

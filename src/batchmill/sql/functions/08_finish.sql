@@ -67,9 +67,10 @@ declare
     lane_ids bigint[];
     counts integer[];
     cancelled_ids bigint[];
+    watched_jobs bigint[];
     kept bigint[];
     stages text[];
-    watched uuid[];
+    watched_batches uuid[];
     done uuid[];
 begin
     with said as materialized (
@@ -81,12 +82,14 @@ begin
         where j.id = any (array[s.id]) and j.fence is not distinct from s.fence
           and (j.state = 'running') = were_running and (o.lanes is null or j.lane_id = any (o.lanes))
           and (s.kind in ('completed', 'failed', 'cancelled') or j.cancelled_at is not null)
-        returning j.*, s.detail, said_progress(s.progress) as said,
-            case when j.cancelled_at is null then s.kind else 'cancelled' end as kind,
+        -- What is read most often comes first: to get at a column, Postgres walks over those before it.
+        returning j.id, j.lane_id, j.position, j.attempt, j.batch_id, j.watched,
+            case when j.cancelled_at is null then s.kind else 'cancelled' end as kind, j.task, s.detail,
+            said_progress(s.progress) as said, j.tenant, j.key, j.priority, j.run_at, j.snoozes, j.fence,
+            j.worker_id, j.started_at, j.dedup_key, j.cache_key, j.payload, j.progress, j.checkpoints,
             case when s.kind in ('failed', 'retry') then attempts_with(j, s.detail, moment)
-                else j.attempts end as history
-    ), rung as (
-        select count(pg_notify('batchmill', 'job:' || id)) from gone where gone.watched
+                else j.attempts end as history,
+            j.labels, j.created_at, j.expires_on
     ), finished as (
         insert into finished (id, batch_id, position, task, tenant, key, state, priority, run_at,
             attempt, snoozes, fence, worker_id, started_at, finished_at, dedup_key, cache_key, payload,
@@ -96,7 +99,7 @@ begin
             case kind when 'completed' then detail end,
             case kind when 'failed' then (detail -> 'error')::jsonb end,
             coalesce(said, progress), checkpoints, history, labels, created_at, expires_on
-        from gone cross join rung
+        from gone
     ), back as (
         update jobs j
         set state = case when s.kind in ('retry', 'snooze') then 'scheduled' else 'ready' end::job_state,
@@ -124,31 +127,40 @@ begin
         returning j.id, j.batch_id, before.lane_id, j.position, before.task, before.attempt, s.kind,
             s.detail, said_progress(s.progress) as said, j.task as stage
     ), ended as (
-        select id, batch_id, lane_id, position, task, attempt, kind, detail, said from gone
-        union all
-        select id, batch_id, lane_id, position, task, attempt, kind, detail, said from back
+        select batch_id, task, attempt, kind, array_agg(id) as ids, array_agg(position) as positions,
+            array_agg(event_data(kind, task, attempt, detail)) filter (where not is_plain(kind)) as data,
+            array_agg(id) filter (where said is not null) as said_ids,
+            array_agg(position) filter (where said is not null) as said_positions,
+            array_agg(said) filter (where said is not null) as said,
+            array_agg(id) filter (where watched) as watched_ids
+        from (
+            select id, batch_id, position, task, attempt, kind, detail, said, watched from gone
+            union all
+            select id, batch_id, position, task, attempt, kind, detail, said, false from back) e
+        group by batch_id, task, attempt, kind
     ), freed as (
         update lanes l set running = l.running - e.n
-        from (select lane_id, count(*)::integer as n from ended group by lane_id) e
+        from (
+            select lane_id, count(*)::integer as n
+            from (select lane_id from gone union all select lane_id from back) left_behind
+            group by lane_id) e
         where were_running and l.id = any (array[e.lane_id])
         returning l.id, e.n
     ), tellings as (
-        select batch_id, type, count(*)::integer as n, row (type,
-            sum(count(*)) over (partition by batch_id order by type <> 'job_progress', type, task, attempt),
-            array_agg(id), array_agg(position),
-            case when task is null then array_agg(data) else array[attempt_data(task, attempt)] end
-        )::telling as telling
+        select batch_id, type, cardinality(ids) as n, row (type,
+            sum(cardinality(ids)) over (
+                partition by batch_id order by type <> 'job_progress', type, task, attempt
+                rows unbounded preceding),
+            ids, positions, data)::telling as telling
         from (
-            select batch_id, event_type(kind) as type, id, position,
-                event_data(kind, task, attempt, detail) as data,
-                case when is_plain(kind) then task end as task,
-                case when is_plain(kind) then attempt end as attempt
+            select batch_id, event_type(kind) as type, task, attempt, ids, positions,
+                coalesce(data, array[attempt_data(task, attempt)]) as data
             from ended
             union all
-            select batch_id, 'job_progress', id, position, said, null, null
+            select batch_id, 'job_progress', task, attempt, said_ids, said_positions, said
             from ended where said is not null
         ) entries
-        where batch_id is not null group by batch_id, type, task, attempt
+        where batch_id is not null
     ), counted as (
         update batches b
         set running = b.running - case when were_running then e.ended else 0 end,
@@ -172,12 +184,14 @@ begin
             c.expires_on
         from counted c cross join lateral unnest(c.tellings) t
     )
-    select (select array_agg(id) from ended), (select array_agg(id) from gone where kind = 'cancelled'),
+    select (select array_agg(id) from ended cross join lateral unnest(ids) as id),
+        (select array_agg(id) from ended cross join lateral unnest(ids) as id where kind = 'cancelled'),
+        (select array_agg(id) from ended cross join lateral unnest(watched_ids) as id),
         (select array_agg(id) from freed), (select array_agg(n) from freed),
         (select array_agg(id) from back), (select array_agg(distinct stage) from back),
         (select array_agg(id) from counted where watched_until > moment),
         (select array_agg(id) from counted where completed + failed + cancelled = total)
-    into ended_ids, cancelled_ids, lane_ids, counts, kept, stages, watched, done;
+    into ended_ids, cancelled_ids, watched_jobs, lane_ids, counts, kept, stages, watched_batches, done;
 
     if limit_ids <> '{}' and lane_ids is not null then
         perform count_ends(lane_ids, counts);
@@ -189,8 +203,11 @@ begin
         perform wait_in_lanes(kept, moment);
         perform notify_workers(stages);
     end if;
-    if watched is not null then
-        perform notify_watchers(watched);
+    if watched_jobs is not null then
+        perform pg_notify('batchmill', 'job:' || id) from unnest(watched_jobs) as id;
+    end if;
+    if watched_batches is not null then
+        perform notify_watchers(watched_batches);
     end if;
     if done is not null then
         perform finish_batches(done, moment);
