@@ -55,12 +55,11 @@ begin
     perform wait_in_lanes(job_ids, clock());
 end $$;
 
--- Whether nothing waits for these tasks and no limit counts any job.
-create function is_quiet(of_tasks text[], moment timestamptz) returns boolean
+-- Whether nothing is due of what waits, and no limit counts any job.
+create function is_quiet(next_at timestamptz, moment timestamptz) returns boolean
 language plpgsql as $$
 begin
-    return not exists (select from limits where counts)
-        and (ready_next(of_tasks, moment) <= moment) is not true;
+    return (next_at <= moment) is not true and not exists (select from limits where counts);
 end $$;
 
 -- The everyday case of jobs that come to an idle worker, all alike: they start without having waited in
@@ -72,22 +71,21 @@ create function start_at_once(
 language plpgsql as $$
 declare
     moment timestamptz := clock();
-    alike record;
+    next_at timestamptz := ready_next(of_tasks, moment);
     lane lanes;
     claimed json;
 begin
-    if cardinality(job_ids) > want or not is_quiet(of_tasks, moment) then
+    if cardinality(job_ids) > want or not is_quiet(next_at, moment) then
         return null;
     end if;
-    select min(task) as task, min(tenant) as tenant, min(task) = max(task)
-        and min(tenant) = max(tenant) and bool_and(state = 'ready' and key = '') as are_so
-    into alike from jobs where id = any (job_ids);
-    if not alike.are_so or cardinality(job_ids) > wants[array_position(of_tasks, alike.task)] then
-        return null;
-    end if;
-    update lanes set running = running + cardinality(job_ids)
-    where batch_id is null and task = alike.task and tenant = alike.tenant and key = '' and ready_at is null
-    returning * into lane;
+    update lanes l set running = l.running + cardinality(job_ids)
+    from (
+        select min(task) as task, min(tenant) as tenant from jobs where id = any (job_ids)
+        having min(task) = max(task) and min(tenant) = max(tenant)
+           and bool_and(state = 'ready' and key = '')) alike
+    where l.batch_id is null and l.task = alike.task and l.tenant = alike.tenant and l.key = ''
+      and l.ready_at is null and cardinality(job_ids) <= wants[array_position(of_tasks, alike.task)]
+    returning l.* into lane;
     if lane.id is null then
         return null;
     end if;
@@ -107,8 +105,7 @@ begin
             json_agg(greatest(date_part('epoch', moment - run_at), 0)), json_agg(labels)))
     into claimed
     from (select * from started order by priority desc, id) in_turn;
-    return answered(claimed, cardinality(job_ids), false, worker, of_tasks, want, want, since, refused,
-        moment);
+    return answered(claimed, cardinality(job_ids), false, worker, want, next_at, since, refused, moment);
 end $$;
 
 -- Locks and returns lanes with work and room, those that have waited longest first.
@@ -151,6 +148,7 @@ language plpgsql as $$
 declare
     -- Only now is it sure what comes before this: whoever had a slot has given it back.
     moment timestamptz := clock();
+    next_at timestamptz := moment;
     claimed json;
     taken integer := 0;
     passed_over boolean := false;
@@ -159,28 +157,23 @@ begin
         select t.claimed, t.taken, t.passed_over into claimed, taken, passed_over
         from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, moment) t;
     end if;
-    return answered(claimed, taken, passed_over, worker, claim_from.tasks, want, want + spare, since, refused,
-        moment);
+    if taken < want + spare then
+        next_at := ready_next(claim_from.tasks, moment);
+    end if;
+    return answered(claimed, taken, passed_over, worker, want, next_at, since, refused, moment);
 end $$;
 
 -- What a claim returns, and whether its worker now waits for more.
 create function answered(
-    claimed json, taken integer, passed_over boolean, worker bigint, tasks text[], want integer,
-    room integer, since xid8, refused bigint[], moment timestamptz
+    claimed json, taken integer, passed_over boolean, worker bigint, want integer,
+    next_at timestamptz, since xid8, refused bigint[], moment timestamptz
 ) returns json
 language plpgsql as $$
-declare
-    next_at timestamptz := moment;
-    alone boolean;
 begin
-    if taken < room then
-        next_at := ready_next(answered.tasks, moment);
-    end if;
-    alone := require_live(worker, taken < want and (next_at > moment) is not false);
     return json_build_object(
         'claimed', claimed,
         'passed_over', passed_over,
-        'alone', alone,
+        'alone', require_live(worker, taken < want and (next_at > moment) is not false),
         'wait', extract(epoch from next_at - moment),
         'since', seen_until(since),
         'refused', refused);
@@ -191,11 +184,11 @@ end $$;
 create function require_live(worker bigint, wants_more boolean, out alone boolean)
 language plpgsql as $$
 begin
-    update workers set idle = wants_more where id = worker and state = 'live';
+    update workers w set idle = wants_more where w.id = worker and w.state = 'live'
+    returning not exists (select from workers o where o.state = 'live' and o.id <> w.id) into alone;
     if not found then
         raise exception 'Worker % is not live.', worker using errcode = 'BM010';
     end if;
-    alone := not exists (select from workers where state = 'live' and id <> worker);
 end $$;
 
 -- When there may be work next, if that is known.

@@ -23,7 +23,7 @@ begin
         perform lock_lanes(ending);
     else
         perform lock_lanes(ending || lanes_of_submitted(submitted));
-        if is_quiet(turn.tasks, clock()) then
+        if is_quiet(ready_next(turn.tasks, clock()), clock()) then
             refused := finish_held(o, lock_above(ending));
             return coalesce(
                 start_at_once(submitted, worker, turn.tasks, wants, want, since, refused),
@@ -45,7 +45,7 @@ create function wait_for_next(
 language plpgsql as $$
 begin
     perform put_into_lanes(submitted);
-    return answered(null, 0, false, worker, of_tasks, want, want, since, refused, clock());
+    return answered(null, 0, false, worker, want, ready_next(of_tasks, clock()), since, refused, clock());
 end $$;
 
 -- Those of held lanes that jobs can start from, now that others have ended there.
