@@ -33,7 +33,9 @@ CALL_BYTES = 4_000_000
 HANDFUL = 100
 PRIORITIES = range(-32_768, 32_768)
 LONGEST = 86_400 * 3_660
-LAST_YEAR = 9_000
+MOST_LABELS = 64
+# What every language between here and Postgres can tell.
+YEARS = range(1970, 9_000)
 
 Seconds = float | timedelta
 
@@ -310,6 +312,8 @@ def _written(name: str, value: Any) -> Any:
         case "labels":
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"Labels are names with values, not {value!r}.")
+            if len(value) > MOST_LABELS:
+                raise InvalidInput(f"There are at most {MOST_LABELS} labels, not {len(value)}.")
             return {_text_of("A label", k): _text_of("A label", v) for k, v in value.items()}
         case "tenant" | "idempotency_key" | "dedup_key" | "cache_key" | "key" | "schedule":
             return _text_of(name, value)
@@ -329,8 +333,8 @@ def _moment(value: datetime) -> str:
         raise InvalidInput(f"run_at must be a datetime, not {value!r}.")
     if value.tzinfo is None:
         raise InvalidInput(f"run_at needs a time zone: {value.isoformat()} has none.")
-    if value.year > LAST_YEAR:
-        raise InvalidInput(f"run_at is too far away: {value.isoformat()}.")
+    if value.year not in YEARS:
+        raise InvalidInput(f"run_at must lie between 1970 and 9000, not at {value.isoformat()}.")
     return value.isoformat()
 
 

@@ -388,6 +388,28 @@ def test_a_nul_character_is_refused(engine: Engine):
     assert is_empty(engine)
 
 
+@pytest.mark.parametrize("run_at", ["0001-01-01T00:00:00+14:00", "9000-01-02", "infinity"])
+def test_times_that_not_every_language_can_tell_are_refused(engine: Engine, run_at: str):
+    engine.task("work")
+    sentence = f"run_at must lie between 1970 and 9000, not at {run_at}."
+    with refused("BM002", sentence):
+        engine.enqueue("work", run_at=run_at)
+    with refused("BM002", sentence):
+        engine.batch("work", 1, run_at=run_at)
+    with refused("BM002", sentence):
+        engine.batch("work", [{"payload": 1, "run_at": run_at}])
+    assert is_empty(engine)
+
+
+@pytest.mark.parametrize("option", ["delay", "expires_in"])
+@pytest.mark.parametrize("seconds", [-1, 1e12])
+def test_spans_that_lead_out_of_time_are_refused(engine: Engine, option: str, seconds: float):
+    engine.task("work")
+    with refused("BM002", "A delay or expires_in must be from 0 seconds to ten years."):
+        engine.enqueue("work", **{option: seconds})
+    assert is_empty(engine)
+
+
 def test_a_key_is_given_exactly_where_the_task_declares_one(engine: Engine):
     engine.task("plain")
     engine.task("keyed", keyed=True)

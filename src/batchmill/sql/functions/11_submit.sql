@@ -22,6 +22,20 @@ begin
     end if;
 end $$;
 
+-- Times that every language can tell, and spans that lead to such times.
+create function check_times(options json) returns void
+language plpgsql as $$
+begin
+    if (options ->> 'run_at')::timestamptz not between '1970-01-01 UTC' and '9000-01-01 UTC' then
+        raise exception 'run_at must lie between 1970 and 9000, not at %.', options ->> 'run_at'
+            using errcode = 'BM002';
+    end if;
+    if (options ->> 'delay')::float8 not between 0 and 86400 * 3660
+        or (options ->> 'expires_in')::float8 not between 0 and 86400 * 3660 then
+        raise exception 'A delay or expires_in must be from 0 seconds to ten years.' using errcode = 'BM002';
+    end if;
+end $$;
+
 -- What the Python library has checked already, for callers in other languages.
 create function check_job(known tasks, job json) returns void
 language plpgsql as $$
@@ -35,6 +49,7 @@ begin
             using errcode = 'BM002';
     end if;
     perform batchmill.check_priority((job ->> 'priority')::integer);
+    perform batchmill.check_times(job);
     if has_key and not known.keyed then
         raise exception 'The task "%" declares no key, so its jobs cannot have one.', known.name
             using errcode = 'BM002';
@@ -74,6 +89,7 @@ begin
         raise exception 'The limit of a batch is at least 1.' using errcode = 'BM002';
     end if;
     perform check_priority((options ->> 'priority')::integer);
+    perform check_times(options::json);
 end $$;
 
 -- These two are stable, as what they call is: so the planner can put them in place.
