@@ -95,6 +95,7 @@ class ScheduleRecord:
     paused: bool
     next_at: datetime
     last_at: datetime | None
+    error: str | None
 
 
 class KeyControls:
@@ -159,16 +160,23 @@ def key_record(row: dict[str, Any]) -> KeyRecord:
     return KeyRecord(**row)
 
 
+def schedule_record(row: dict[str, Any]) -> ScheduleRecord:
+    row["missed"] = Missed(row["missed"])
+    return ScheduleRecord(**row)
+
+
 class ScheduleControls:
     def __init__(self, mill: "Mill"):
         self._mill = mill
 
-    async def all(self) -> list[ScheduleRecord]:
+    async def all(
+        self, *, after: tuple[str, str] = ("", ""), count: int | None = None
+    ) -> list[ScheduleRecord]:
+        """In the order of name and tenant; `count` of them after such a pair, to go by pages."""
         await self._mill.open()
-        found = await self._mill.database.rows("schedules")
-        for row in found:
-            row["missed"] = Missed(row["missed"])
-        return [ScheduleRecord(**row) for row in found]
+        name, tenant = after
+        found = await self._mill.database.rows("schedules", name=name, tenant=tenant, count=count)
+        return [schedule_record(row) for row in found]
 
     async def save(
         self,
@@ -181,7 +189,7 @@ class ScheduleControls:
         missed: Missed = Missed.ONCE,
         tenant: str = "default",
         priority: int = 0,
-    ) -> None:
+    ) -> ScheduleRecord:
         """Runs a task whenever the cron expression says, or changes the schedule of that name."""
         when = Cron(cron, timezone)
         tenant = self._mill.tenant or tenant
@@ -189,7 +197,7 @@ class ScheduleControls:
         written_options({"schedule": name, "tenant": tenant, "priority": priority})
         await self._mill.register_tasks()
         now = await self._mill.database.value("clock")
-        await self._mill.database.rows(
+        (saved,) = await self._mill.database.rows(
             "save_schedule",
             name=name,
             task=found.name,
@@ -202,6 +210,7 @@ class ScheduleControls:
             missed=missed.value,
             next_at=when.next_after(now),
         )
+        return schedule_record(saved)
 
     async def delete(self, name: str, *, tenant: str = "default") -> None:
         await self._require("delete_schedule", name=name, tenant=tenant)

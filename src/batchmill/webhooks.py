@@ -1,5 +1,6 @@
 """Webhooks: where finished batches are told by POST, each with a secret of its own."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -21,9 +22,14 @@ class WebhookControls:
         await self._mill.permit(written["notify"])
         return await self._one("save_webhook", url=url, tenant=tenant)
 
-    async def all(self) -> list[WebhookRecord]:
+    async def all(
+        self, *, after: tuple[datetime, UUID] | None = None, count: int | None = None
+    ) -> list[WebhookRecord]:
+        """The oldest first; `count` of them after the one made then, to go by pages."""
         await self._mill.open()
-        return [WebhookRecord(**row) for row in await self._mill.database.rows("webhooks")]
+        moment, id = after or (None, None)
+        found = await self._mill.database.rows("webhooks", moment=moment, id=id, count=count)
+        return [WebhookRecord(**row) for row in found]
 
     async def get(self, id: UUID | str) -> WebhookRecord:
         return await self._one("webhook", webhook=parse_id(id))

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -118,6 +119,7 @@ async def test_a_schedule_that_could_not_run_is_refused(
         (InvalidInput, mill.schedules.save("s", HOURLY, count, 1, priority=1 << 20)),
         (InvalidInput, mill.schedules.save("s", HOURLY, count, 1, tenant="")),
         (InvalidInput, mill.schedules.save("nul \0", HOURLY, count, 1)),
+        (InvalidInput, mill.schedules.save("s", HOURLY, echo_on(mill), {"artifact": str(uuid4())})),
         (InvalidInput, mill.schedules.save("", HOURLY, count, 1)),
     ]:
         with pytest.raises(refused):
@@ -185,7 +187,7 @@ async def test_a_schedule_fires_once_even_without_a_leader(
     """Two may think that they lead when a lease lapses in the middle of a look."""
     await mill.schedules.save("s", HOURLY, echo_on(mill))
     due = next_at(sql)
-    fire = "select batchmill.fire_schedule('default', 's', %s, array[%s]::timestamptz[], %s)"
+    fire = "select batchmill.fire_schedule('default', 's', %s, array[%s]::timestamptz[], %s, null)"
     with psycopg.connect(dsn) as first, psycopg.connect(dsn) as second:
         args = (due, due, due + timedelta(hours=1))
         assert one(first, fire, *args) == (True,)
@@ -196,6 +198,34 @@ async def test_a_schedule_fires_once_even_without_a_leader(
         assert await firing == (False,)
         second.commit()
     assert one(sql, "select count(*) from batchmill.jobs") == (1,)
+
+
+async def test_schedules_that_cannot_fire_say_why_and_do_not_stand_in_the_way(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
+    """As many as one look takes up, and one behind them that is fine."""
+    echo = echo_on(mill)
+    for n in range(100):
+        await mill.schedules.save(f"broken {n}", HOURLY, echo)
+    await mill.schedules.save("nowhere", HOURLY, echo)
+    await mill.schedules.save("well", HOURLY, echo)
+    sql.execute("update batchmill.schedules set task = 'gone' where name like 'broken%'")
+    sql.execute("update batchmill.schedules set timezone = 'Mars/Base' where name = 'nowhere'")
+    set_next(sql, "batchmill.clock() - interval '1 s' * (name <> 'well')::integer")
+    await look(dsn)
+    await look(dsn)
+    assert rows(sql, "select labels ->> 'schedule' from batchmill.jobs") == [("well",)]
+    found = {each.name: each for each in await mill.schedules.all()}
+    assert found["well"].error is None and found["well"].last_at is not None
+    assert found["broken 7"].last_at is None
+    assert 'No task "gone" is registered' in str(found["broken 7"].error)
+    assert found["nowhere"].error == 'There is no time zone "Mars/Base".'
+    assert one(
+        sql, "select count(*) from batchmill.schedules where next_at <= clock_timestamp()"
+    ) == (0,)
+    await mill.schedules.save("broken 7", HOURLY, echo)
+    (mended,) = await mill.schedules.all(after=("broken 69", "default"), count=1)
+    assert (mended.name, mended.error) == ("broken 7", None)
 
 
 async def test_a_paused_schedule_does_not_fire(

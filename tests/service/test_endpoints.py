@@ -107,7 +107,7 @@ async def test_schedules_are_made_changed_and_deleted(ada: Tenant, bob: Tenant) 
     for cron in ("0 3 * * *", "0 4 * * *"):
         answer = await ada.client.put("/v1/schedules/every night", json=body | {"cron": cron})
         assert (answer.status_code, answer.json()["cron"]) == (200, cron)
-    assert (await bob.client.get("/v1/schedules")).json() == {"schedules": []}
+    assert (await bob.client.get("/v1/schedules")).json() == {"schedules": [], "next": None}
     (only,) = (await ada.client.get("/v1/schedules")).json()["schedules"]
     assert (only["name"], only["timezone"]) == ("every night", "Europe/Vienna")
     assert (await ada.client.delete("/v1/schedules/every night")).status_code == 204
@@ -127,6 +127,15 @@ async def test_pages_follow_one_another(ada: Tenant) -> None:
     assert [job["position"] for job in jobs] == [0, 1, 2]
     done = await pages(ada, "/v1/batches", "batches", 2, task="keep")
     assert done == []
+    for n in range(3):
+        body = {"cron": "0 3 * * *", "task": "double", "payload": n}
+        assert (await ada.client.put(f"/v1/schedules/s{n}", json=body)).status_code == 200
+        url = {"url": f"https://example.com/{n}"}
+        assert (await ada.client.post("/v1/webhooks", json=url)).status_code == 201
+    schedules = await pages(ada, "/v1/schedules", "schedules", 2)
+    assert [each["payload"] for each in schedules] == [0, 1, 2]
+    webhooks = await pages(ada, "/v1/webhooks", "webhooks", 2)
+    assert [each["url"][-1] for each in webhooks] == ["0", "1", "2"]
     files = [{"file": {"artifact": (await ada.file())["id"]}} for _ in range(3)]
     at = f"/v1/batches/{(await ada.batch('shout', files))['id']}/artifacts"
     found = await pages(ada, at, "artifacts", 2, kind="input")

@@ -59,8 +59,9 @@ def draw_schedules(schedules: list[ScheduleRecord]) -> RenderableType | str:
         "task",
         "next",
         "last",
+        "error",
         rows=(
-            (s.name, s.cron, s.timezone, s.task, next_firing(s), moment(s.last_at))
+            (s.name, s.cron, s.timezone, s.task, next_firing(s), moment(s.last_at), s.error or "")
             for s in schedules
         ),
     )

@@ -1,33 +1,57 @@
 """Fires what is due on schedules: each time once, however many workers look."""
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from batchmill.domain.cron import Cron, Missed, due
-from batchmill.errors import BatchmillError
+from batchmill.errors import InvalidCron
 from batchmill.store.database import Database
+from batchmill.store.errors import is_unavailable
 
 log = logging.getLogger("batchmill.upkeep")
+
+UNREADABLE = timedelta(hours=1)
 
 
 async def fire(database: Database, found: list[dict[str, Any]], now: str) -> None:
     for schedule in found:
+        moment = datetime.fromisoformat(now)
         try:
-            await _fire(database, schedule, datetime.fromisoformat(now))
-        except BatchmillError as error:
+            await _fire(database, schedule, *_due(schedule, moment))
+        except Exception as error:
+            if is_unavailable(error):
+                raise
             log.error("Schedule %s cannot fire: %s", schedule["name"], error)
+            await _fire(database, schedule, [], _next(schedule, moment), reason=str(error))
 
 
-async def _fire(database: Database, schedule: dict[str, Any], now: datetime) -> None:
-    expected = datetime.fromisoformat(schedule["next_at"])
+def _due(schedule: dict[str, Any], now: datetime) -> tuple[list[datetime], datetime]:
     cron = Cron(schedule["cron"], schedule["timezone"])
-    times, then_at = due(cron, expected, now, Missed(schedule["missed"]))
+    return due(cron, datetime.fromisoformat(schedule["next_at"]), now, Missed(schedule["missed"]))
+
+
+def _next(schedule: dict[str, Any], now: datetime) -> datetime:
+    """Time zones come and go with the machine: one that is not known here is asked for again."""
+    try:
+        return Cron(schedule["cron"], schedule["timezone"]).next_after(now)
+    except InvalidCron:
+        return now + UNREADABLE
+
+
+async def _fire(
+    database: Database,
+    schedule: dict[str, Any],
+    times: list[datetime],
+    then_at: datetime,
+    reason: str | None = None,
+) -> None:
     await database.value(
         "fire_schedule",
         tenant=schedule["tenant"],
         name=schedule["name"],
-        expected=expected,
+        expected=datetime.fromisoformat(schedule["next_at"]),
         times=times,
         then_at=then_at,
+        reason=reason,
     )

@@ -57,7 +57,7 @@ class BatchOptionsBody(Strict):
     limit: Annotated[int, Field(ge=1, le=2_147_483_647)] | None = Field(
         None, description="How many of its jobs may run at once."
     )
-    labels: dict[Name, Name] | None = None
+    labels: Annotated[dict[Name, Name], Field(max_length=64)] | None = None
     notify: Annotated[list[Name], Field(max_length=20)] | None = Field(
         None, description="Who is told when it finishes: URLs of webhooks, addresses of mail."
     )
@@ -283,10 +283,12 @@ class Schedule(Record):
     paused: bool
     next_at: datetime
     last_at: datetime | None
+    error: str | None = Field(description="Why the last time passed without a job, if it did.")
 
 
 class Schedules(BaseModel):
     schedules: list[Schedule]
+    next: str | None = Field(description="The cursor of the next page, if there is one.")
 
 
 class Artifact(Record):
@@ -328,6 +330,7 @@ class WebhookWithSecret(Webhook):
 
 class Webhooks(BaseModel):
     webhooks: list[Webhook]
+    next: str | None = Field(description="The cursor of the next page, if there is one.")
 
 
 class Notification(Record):

@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from batchmill.service import schemas
-from batchmill.service.caller import Administrator, Caller, Reader
+from batchmill.service.caller import Administrator, Reader
+from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
 
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=ProblemRoute)
@@ -14,8 +15,17 @@ ScheduleName = Annotated[str, Path(min_length=1, max_length=500)]
 
 
 @router.get("")
-async def list_schedules(caller: Reader) -> schemas.Schedules:
-    return schemas.Schedules(schedules=await schedules_of(caller))
+async def list_schedules(
+    caller: Reader, size: Size = 100, cursor: Cursor = None
+) -> schemas.Schedules:
+    """In the order of their names."""
+    pages = Pages(caller, "schedules")
+    after = await pages.place(cursor, str, str) or ("", "")
+    found = await caller.mill.schedules.all(after=after, count=size + 1)
+    return schemas.Schedules(
+        schedules=[schemas.Schedule.model_validate(each) for each in found[:size]],
+        next=await pages.next(found, size, lambda last: (last.name, last.tenant)),
+    )
 
 
 @router.put("/{name}")
@@ -24,17 +34,13 @@ async def save_schedule(
 ) -> schemas.Schedule:
     """Makes a schedule, or changes the one of that name."""
     given = body.model_dump(exclude={"cron", "task", "payload"})
-    await caller.mill.schedules.save(
+    saved = await caller.mill.schedules.save(
         name, body.cron, body.task, body.payload, tenant=caller.tenant, **given
     )
-    return next(each for each in await schedules_of(caller) if each.name == name)
+    return schemas.Schedule.model_validate(saved)
 
 
 @router.delete("/{name}", status_code=204)
 async def delete_schedule(caller: Administrator, name: ScheduleName) -> None:
     """What it has started goes on."""
     await caller.mill.schedules.delete(name, tenant=caller.tenant)
-
-
-async def schedules_of(caller: Caller) -> list[schemas.Schedule]:
-    return [schemas.Schedule.model_validate(each) for each in await caller.mill.schedules.all()]

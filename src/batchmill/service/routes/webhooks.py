@@ -1,11 +1,13 @@
 """Webhooks: where finished batches are told."""
 
+from datetime import datetime
 from uuid import UUID
 
 from fastapi import APIRouter
 
 from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
+from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
 
 router = APIRouter(tags=["notifications"], route_class=ProblemRoute)
@@ -19,9 +21,17 @@ async def save_webhook(caller: Submitter, body: schemas.NewWebhook) -> schemas.W
 
 
 @router.get("/webhooks")
-async def list_webhooks(caller: Reader) -> schemas.Webhooks:
-    found = await caller.mill.webhooks.all()
-    return schemas.Webhooks(webhooks=[schemas.Webhook.model_validate(each) for each in found])
+async def list_webhooks(
+    caller: Reader, size: Size = 100, cursor: Cursor = None
+) -> schemas.Webhooks:
+    """The oldest first."""
+    pages = Pages(caller, "webhooks")
+    after = await pages.place(cursor, datetime.fromisoformat, UUID)
+    found = await caller.mill.webhooks.all(after=after, count=size + 1)
+    return schemas.Webhooks(
+        webhooks=[schemas.Webhook.model_validate(each) for each in found[:size]],
+        next=await pages.next(found, size, lambda last: (last.created_at, last.id)),
+    )
 
 
 @router.get("/webhooks/{id}")

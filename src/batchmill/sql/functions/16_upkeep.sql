@@ -58,15 +58,28 @@ begin
     return coalesce(lapsed, '[]');
 end $$;
 
--- Fires a schedule for the given times and moves it on, unless someone has meanwhile.
+-- Files live as long as what names them, and a schedule has no end.
+create function check_scheduled(payload json) returns void
+language plpgsql as $$
+begin
+    if batchmill.named_artifacts(payload::text) <> '{}' then
+        raise exception 'A schedule cannot name an artifact, which would be gone when it fires: give an address to fetch.'
+            using errcode = 'BM002';
+    end if;
+end $$;
+
+-- Fires a schedule for the given times and moves it on, unless someone has meanwhile. One that cannot
+-- fire moves on too, with the reason: those that are due come behind it.
 create function fire_schedule(
-    of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz
+    of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz,
+    reason text
 ) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     fired schedules;
 begin
-    update schedules set next_at = then_at, last_at = coalesce(times[cardinality(times)], last_at)
+    update schedules
+    set next_at = then_at, last_at = coalesce(times[cardinality(times)], last_at), error = reason
     where tenant = of_tenant and name = schedule_name and next_at = expected and not paused
     returning * into fired;
     if fired.name is null then

@@ -128,5 +128,7 @@ create table notifications (
 
 create index notifications_by_expiry on notifications (expires_at);
 
--- Tenants name their schedules themselves.
-alter table schedules drop constraint schedules_pkey, add primary key (tenant, name);
+-- Tenants name their schedules themselves. `error` says why the last time passed without a job.
+alter table schedules
+    drop constraint schedules_pkey, add primary key (tenant, name),
+    add column error text;

@@ -8,7 +8,9 @@ where n.batch_id = %(batch)s order by n.created_at, n.id
 
 -- name: webhooks
 select id, tenant, url, created_at, rotated_until, disabled_at, disabled_because
-from batchmill.webhooks order by created_at, id
+from batchmill.webhooks
+where %(moment)s::timestamptz is null or (created_at, id) > (%(moment)s, %(id)s::uuid)
+order by created_at, id limit %(count)s
 
 -- name: webhook
 select id, tenant, url, created_at, rotated_until, disabled_at, disabled_because

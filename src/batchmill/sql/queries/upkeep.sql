@@ -6,7 +6,8 @@ select json_build_object(
         (select min(next_at) from batchmill.schedules where not paused)) - batchmill.clock()))
 
 -- name: fire_schedule
-select batchmill.fire_schedule(%(tenant)s, %(name)s, %(expected)s, %(times)s::timestamptz[], %(then_at)s)
+select batchmill.fire_schedule(%(tenant)s, %(name)s, %(expected)s, %(times)s::timestamptz[], %(then_at)s,
+    %(reason)s)
 
 -- name: make_partitions
 select batchmill.make_partitions()
