@@ -40,12 +40,15 @@ MEGABYTE = 1_048_576
 class ServiceSettings:
     """What the service takes, and whom it believes. Sizes are in bytes.
 
+    With `require_key`, nobody is served without one; otherwise, while no key was made, this machine
+    is: behind a proxy on it that tells nothing of its clients, so is everyone.
     `trusted_proxies` are the networks whose word on the client's address counts; `public_url` is
     where clients reach the service, for links in mails and webhooks; `cors_origins` are the pages
     that may call it from a browser, none unless given. A stream says something every `keep_alive`
     seconds, and a client that reads nothing for `patience` seconds is dropped.
     """
 
+    require_key: bool = False
     trusted_proxies: tuple[str, ...] = ()
     public_url: str | None = None
     cors_origins: tuple[str, ...] = ()

@@ -53,6 +53,21 @@ async def test_each_file_makes_a_job_in_whatever_order_the_parts_come(ada: Tenan
         assert (await ada.client.get(f"/v1/jobs/{job}")).json()["payload"]["note"] == "all"
 
 
+async def test_a_file_input_that_nothing_was_chosen_for_is_no_file(ada: Tenant) -> None:
+    assert await loud(ada, await post(ada, TASK, file("", b""), A, END)) == ["ANN"]
+    assert await loud(ada, await post(ada, TASK, file("", b"bob"), END)) == ["BOB"]
+    assert problem(await post(ada, TASK, file("", b""), END)) == (400, "bad_request")
+
+
+async def test_a_file_may_be_named_the_extended_way_and_the_type_in_any_case(ada: Tenant) -> None:
+    named = A.replace(b'filename="a.txt"', b"filename*=UTF-8''na%C3%AFve.txt")
+    answer = await post(ada, TASK, named, END, Content_Type="Multipart/Form-Data; boundary=b")
+    assert await loud(ada, answer) == ["ANN"]
+    at = f"{answer.json()['links']['self']}/artifacts?kind=input"
+    (kept,) = (await ada.client.get(at)).json()["artifacts"]
+    assert kept["name"] == "naïve.txt"
+
+
 async def test_files_of_the_same_name_and_empty_ones_are_files_too(ada: Tenant) -> None:
     answer = await post(ada, TASK, A, A, file("a.txt", b""), END)
     assert await loud(ada, answer) == ["ANN", "ANN", ""]

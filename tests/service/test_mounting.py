@@ -13,6 +13,7 @@ from fastapi import FastAPI, HTTPException, Response
 
 from batchmill import Event, Mill
 from batchmill.config import ServiceSettings
+from batchmill.domain.key import Scope
 from batchmill.service import AnyService, service_router, sse
 from tests.service.conftest import OPTIONS, running
 from tests.service.tools import finished, problem, submitted
@@ -63,6 +64,17 @@ async def test_it_is_part_of_another_application(prefix: str, shop: Mill) -> Non
         assert (await client.get(f"{prefix}/healthz")).json() == {"status": "ok"}
         assert log == ["up"]
     assert log == ["up", "down"]
+
+
+async def test_it_asks_even_this_machine_for_a_key_where_it_is_told_to(shop: Mill) -> None:
+    """As it has to be behind a proxy here that says nothing of those it speaks for."""
+    app = FastAPI()
+    app.include_router(service_router(shop, settings=ServiceSettings(require_key=True)))
+    async with running(app) as client:
+        assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
+        key, _ = await shop.keys.create("reading", scopes=[Scope.READ])
+        headers = {"Authorization": f"Bearer {key}"}
+        assert (await client.get("/v1/batches", headers=headers)).status_code == 200
 
 
 async def test_the_users_own_routes_stay_as_they_are(shop: Mill) -> None:

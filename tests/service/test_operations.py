@@ -141,7 +141,8 @@ async def test_a_method_that_is_none_is_a_problem_too(ada: Tenant) -> None:
             url = operation.path.replace("{id}", NOBODY).replace("{name}", "double")
             answer = await ada.client.request(method, url)
             assert problem(answer) == (405, "method_not_allowed"), str(operation)
-            assert answer.headers["allow"]
+            there = {each.method for each in OPERATIONS if each.path == operation.path}
+            assert there <= set(answer.headers["allow"].split(", "))
 
 
 def test_every_operation_is_described() -> None:

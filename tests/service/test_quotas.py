@@ -77,6 +77,35 @@ async def test_jobs_a_day_are_exact(ada: Tenant) -> None:
     assert (await ada.batch("double", range(10)))["total"] == 10
 
 
+async def unlucky(tenant: Tenant) -> tuple[str, str]:
+    """Where to retry a batch of which two jobs have failed, and where one of them."""
+    batch = await tenant.batch(items=[13, 13])
+    await tenant.finished(batch)
+    job = (await tenant.client.get(batch["links"]["jobs"])).json()["jobs"][0]["id"]
+    return f"/v1/batches/{batch['id']}/retry", f"/v1/jobs/{job}/retry"
+
+
+async def test_what_is_retried_counts_among_the_jobs_of_a_day(ada: Tenant) -> None:
+    (first, _), (second, one_of_it) = await unlucky(ada), await unlucky(ada)
+    ada.quota(operations_per_day=3)
+    assert (await ada.client.post(first)).json() == {"jobs": 2}
+    refused = await ada.client.post(second)
+    assert problem(refused) == (429, "quota_exceeded")
+    assert (refused.json()["used"], refused.json()["limit"]) == (2, 3)
+    assert (await ada.client.post(one_of_it)).json() == {"jobs": 1}
+    assert problem(await ada.client.post(second)) == (429, "quota_exceeded")
+
+
+async def test_what_is_retried_counts_among_active_jobs(ada: Tenant) -> None:
+    batch, one_of_it = await unlucky(ada)
+    ada.quota(active_jobs=2)
+    await ada.batch("hold", [1])
+    refused = await ada.client.post(batch)
+    assert problem(refused) == (429, "quota_exceeded")
+    assert (refused.json()["used"], refused.json()["limit"]) == (1, 2)
+    assert (await ada.client.post(one_of_it)).json() == {"jobs": 1}
+
+
 async def test_what_was_submitted_before_costs_nothing(ada: Tenant) -> None:
     ada.quota(operations_per_day=1)
     body, key = {"task": "double", "items": [1]}, {"Idempotency-Key": "once"}

@@ -1,11 +1,13 @@
 """The application: routes under one router, for a service of its own or inside another's."""
 
+from http import HTTPStatus
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.routing import Match
 
 from batchmill.config import ServiceSettings
 from batchmill.mill import Mill
@@ -24,6 +26,7 @@ from batchmill.service.routes import (
 from batchmill.service.service import Service
 from batchmill.worker.worker import WorkerOptions
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 PARTS = (batches, events, artifacts, webhooks, jobs, tasks, limits, schedules)
 
 
@@ -73,5 +76,18 @@ def create_app(
     return app
 
 
-async def _answer(_: Request, error: Exception) -> Response:
-    return answer(error)
+async def _answer(request: Request, error: Exception) -> Response:
+    response = answer(error)
+    if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers["Allow"] = ", ".join(methods_at(request))
+    return response
+
+
+def methods_at(request: Request) -> list[str]:
+    """Of all routes with this path; the router itself names only those of the first."""
+    asked = {method: {**request.scope, "method": method} for method in METHODS}
+    return [
+        method
+        for method, scope in asked.items()
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+    ]

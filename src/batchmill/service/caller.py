@@ -67,6 +67,8 @@ async def _admit(request: Request, given: str | None) -> Caller:
     if found is None:
         log.warning("Someone at %s has a key that is not valid.", client_address(request))
         raise NotAuthenticated("This key is not valid: it was revoked, has expired, or never was.")
+    if key is None and service.settings.require_key:
+        raise NotAuthenticated("Send a key: make one with `batchmill keys create`.")
     if key is None:
         require_local(request)
     if found["retry_after"] is not None:

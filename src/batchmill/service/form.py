@@ -48,7 +48,7 @@ class Form:
 
     async def drop(self) -> None:
         while self._files:
-            await self._caller.mill.artifacts.delete(self._files.pop()[1].id)
+            await self._drop_last()
 
     def items(self) -> Iterable[Item]:
         for name, file in self._files:
@@ -59,11 +59,17 @@ class Form:
     async def _take(self, part: Part) -> None:
         if part.file_name is not None:
             self._files.append((part.name, await self._store(part)))
+            if not part.file_name and not self._files[-1][1].size:
+                # A browser's way to say that no file was chosen.
+                await self._drop_last()
             return
         if part.name in self._fields:
             raise BadRequest(f"The field {part.name} comes twice.")
         text = self._fields[part.name] = await part.text(self._room)
         self._room -= len(text.encode())
+
+    async def _drop_last(self) -> None:
+        await self._caller.mill.artifacts.delete(self._files.pop()[1].id)
 
     async def _store(self, part: Part) -> ArtifactRecord:
         quota = self._caller.quota

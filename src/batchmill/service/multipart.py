@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from email.message import Message
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -76,10 +77,9 @@ class Reader:
         kind, options = parse_options_header(headers.get("content-disposition"))
         if kind != b"form-data" or b"name" not in options:
             raise BadRequest("A part has no name: each needs Content-Disposition: form-data.")
-        file_name = options.get(b"filename")
         return Part(
             decoded(options[b"name"]),
-            None if file_name is None else file_name.decode(errors="replace"),
+            file_name_of(headers["content-disposition"], options.get(b"filename")),
             headers.get("content-type"),
             self._data(),
         )
@@ -115,6 +115,15 @@ class Reader:
 
     def _see(self, what: str, data: bytes = b"", start: int = 0, end: int = 0) -> None:
         self._seen.append((what, bytes(data[start:end])))
+
+
+def file_name_of(disposition: str, plain: bytes | None) -> str | None:
+    """By RFC 7578 there is no `filename*` in forms, but some clients send nothing else."""
+    if plain is not None:
+        return plain.decode(errors="replace")
+    message = Message()
+    message["Content-Disposition"] = disposition
+    return message.get_filename()
 
 
 def boundary_of(content_type: str) -> bytes:

@@ -18,7 +18,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 async def submit_request(request: Request, caller: Caller, idempotency_key: str | None) -> Batch:
-    if not request.headers.get("content-type", "").startswith("multipart/"):
+    if not request.headers.get("content-type", "").lower().startswith("multipart/"):
         body = checked(NewBatch, await request.json())
         return await submit(caller, body, items_of(body), idempotency_key)
     form = Form(request, caller)

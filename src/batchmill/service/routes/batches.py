@@ -15,7 +15,7 @@ from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.results import merged
 from batchmill.service.submitting import submit_request
-from batchmill.store import admin
+from batchmill.store import admin, tenants
 
 router = APIRouter(prefix="/batches", tags=["batches"], route_class=ProblemRoute)
 
@@ -109,7 +109,8 @@ async def cancel_batch(caller: Submitter, id: UUID) -> schemas.Counted:
 @router.post("/{id}/retry")
 async def retry_batch(caller: Submitter, id: UUID) -> schemas.Counted:
     """Puts all failed jobs back to work."""
-    return schemas.Counted(jobs=await caller.mill.batch(id).retry())
+    retried = await tenants.retry_batch(caller.mill.database, id, caller.quota)
+    return schemas.Counted(jobs=retried)
 
 
 @router.delete("/{id}", status_code=204)

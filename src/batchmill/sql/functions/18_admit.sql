@@ -57,14 +57,13 @@ begin
     return case when not found then extract(epoch from this_minute + interval '1 minute' - moment) end;
 end $$;
 
--- Counts the jobs of a batch that a tenant has just submitted against what it may have. Its row is held
--- until that commits, so two submits at once cannot both pass.
-create function count_operations(of_batch uuid, most_active integer, most_a_day integer) returns void
+-- Counts jobs that a tenant has just submitted or put back to work against what it may have. Its row is
+-- held until that commits, so two requests at once cannot both pass. Returns how many those are.
+create function count_operations(added integer, most_active integer, most_a_day integer) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz := clock();
     today date := day_of(moment);
-    added integer := (select total from batches where id = of_batch and is_own(tenant));
     used integer;
     active bigint;
 begin
@@ -84,6 +83,7 @@ begin
             perform refuse_over('active jobs', active - added, most_active, null);
         end if;
     end if;
+    return added;
 end $$;
 
 create function refuse_over(what text, used bigint, most bigint, retry_after float8) returns void

@@ -13,7 +13,15 @@ where not exists (
     select from batchmill.api_keys as key where key.id = asked and batchmill.is_valid(key, batchmill.clock()))
 
 -- name: count_operations
-select batchmill.count_operations(%(batch)s, %(active_jobs)s, %(operations_per_day)s)
+select batchmill.count_operations(total, %(active_jobs)s, %(operations_per_day)s)
+from batchmill.batches where id = %(batch)s
+
+-- name: retry_batch_within
+select batchmill.count_operations(
+    batchmill.retry_batch(%(batch)s), %(active_jobs)s, %(operations_per_day)s)
+
+-- name: retry_job_within
+select batchmill.count_operations(batchmill.retry_job(%(job)s), %(active_jobs)s, %(operations_per_day)s)
 
 -- name: create_key
 insert into batchmill.api_keys (id, tenant, name, digest, scopes, created_at, expires_at)
