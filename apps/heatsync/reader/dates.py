@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from apps.heatsync.reader.text import fold
+
 DATE = r"\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4}"
 
 # No meet is longer, so a reading that makes it longer is wrong.
@@ -19,9 +21,32 @@ _CERTAIN = ("%Y/%m/%d", "%d/%b/%Y", "%d/%b/%y")
 _MONTH_FIRST = (*_CERTAIN, "%m/%d/%Y", "%m/%d/%y")
 _DAY_FIRST = (*_CERTAIN, "%d/%m/%Y", "%d/%m/%y")
 
-_WEEKDAY = re.compile(r"\b(mon|tue|wed|thu|fri|sat|sun)(?:s|rs?|nes|ur)?(?:day)?\b", re.IGNORECASE)
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_NTH = re.compile(r"\bday\s*#?(\d{1,2})\b", re.IGNORECASE)
+_WEEKDAY = re.compile(
+    r"\b(?:(mon|tue|wed|thu|fri|sat|sun)(?:s|rs?|nes|ur)?(?:day)?|"
+    r"(lunes|martes|miercoles|jueves|viernes|sabado|domingo)|"
+    r"(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche))\b"
+)
+_WEEKDAYS = (
+    ("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+    ("lunes", "martes", "miercoles", "jueves", "viernes", "sabado", "domingo"),
+    ("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"),
+)
+_MONTHS = (
+    ("january", "enero"), ("february", "febrero"), ("march", "marzo"), ("april", "abril"),
+    ("may", "mayo"), ("june", "junio"), ("july", "julio"), ("august", "agosto"),
+    ("september", "septiembre"), ("october", "octubre"), ("november", "noviembre"),
+    ("december", "diciembre"),
+)  # fmt: skip
+_DAY_MONTH = re.compile(r"\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?:de\s+)?(?P<month>[a-z]{3,})")
+_MONTH_DAY = re.compile(r"\b(?P<month>[a-z]{3,})\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?\b")
+_TWO_NUMBERS = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})(?![\d/])")
+_NTH = re.compile(
+    r"\bday\s*#?(\d{1,2}|one|two|three|four)\b|"
+    r"\b(first|second|third|fourth|\d(?=st|nd|rd|th))\w* day\b"
+)
+_NUMBERS = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "first": 1, "second": 2, "third": 3, "fourth": 4,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +65,25 @@ class Calendar:
 
     def _named(self, title: str) -> list[date]:
         dates = {_parsed(text, self.formats) for text in re.findall(DATE, title)}
+        without_year = self._without_year(title)
         weekdays = _weekdays(title)
-        numbers = {int(number) for number in _NTH.findall(title)}
+        numbers = _numbers(title)
         days = list(enumerate(self._days(), start=1))
         return (
             [day for _, day in days if day in dates]
+            or [day for _, day in days if (day.month, day.day) in without_year]
             or [day for _, day in days if day.weekday() in weekdays]
             or [day for number, day in days if number in numbers]
         )
+
+    def _without_year(self, title: str) -> set[tuple[int, int]]:
+        """Months and days: Nov 15, 15th of November, 11/15."""
+        found = {(int(one), int(other)) for one, other in _TWO_NUMBERS.findall(title)}
+        if self.formats == _DAY_FIRST:
+            found = {(month, day) for day, month in found}
+        text = fold(title)
+        named = (*_DAY_MONTH.finditer(text), *_MONTH_DAY.finditer(text))
+        return found | {(_month(name["month"]), int(name["day"])) for name in named}
 
     def _days(self) -> list[date]:
         return [self.first + timedelta(days=n) for n in range((self.last - self.first).days + 1)]
@@ -91,4 +127,20 @@ def _parsed(text: str, formats: Iterable[str]) -> date | None:
 
 
 def _weekdays(title: str) -> set[int]:
-    return {_WEEKDAYS.index(name.casefold()) for name in _WEEKDAY.findall(title)}
+    return {
+        names.index(name)
+        for found in _WEEKDAY.findall(fold(title))
+        for names, name in zip(_WEEKDAYS, found, strict=True)
+        if name
+    }
+
+
+def _month(text: str) -> int:
+    """0 for what is no month."""
+    found = (any(name.startswith(text) for name in names) for names in _MONTHS)
+    return next((number for number, is_it in enumerate(found, start=1) if is_it), 0)
+
+
+def _numbers(title: str) -> set[int]:
+    words = [one or other for one, other in _NTH.findall(fold(title))]
+    return {_NUMBERS.get(word) or int(word) for word in words}

@@ -14,7 +14,12 @@ from apps.heatsync.reader.dates import DATE
 
 _SOFTWARE = re.compile(r"(?P<licence>.*?)\s*(?:HY-?TEK.{0,3}\s*)?\bMEET MANAGER\b.*", re.IGNORECASE)
 _TITLE = re.compile(
-    r"(?P<kind>Meet Program|Psych Sheet|Heat Sheet|Start List|Results)\b\s*[-–—:]*\s*(?P<rest>.*)",
+    r"(?P<kind>Meet Program(?:me)?|Psych Sheets?|Heat Sheets?|Start Lists?|Time ?lines?|Results|"
+    r"Programa(?: de Competencias?)?|Resultados)\b\s*[-–—:]*\s*(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_TITLE_LAST = re.compile(
+    r"(?P<rest>.{1,60}?)\s*[-–—:]*\s*(?P<kind>Meet Program(?:me)?|Psych Sheets?|Heat Sheets?)",
     re.IGNORECASE,
 )
 _MEET = re.compile(
@@ -22,8 +27,8 @@ _MEET = re.compile(
     r"(?:\s.*)?"
 )
 _SITE = re.compile(r"(?P<site>.*?)\s*[-–—]\s*Site Licen[cs]e", re.IGNORECASE)
-_FOOTER = re.compile(r"Licensed to\b.*|Page \d+(?: of \d+)?", re.IGNORECASE)
-_NO_PLACE = re.compile(r"Sanction|Hosted by|Warm", re.IGNORECASE)
+_FOOTER = re.compile(r"Licensed to\b.*|(?:Page|Página) \d+(?: of \d+)?", re.IGNORECASE)
+_NO_PLACE = re.compile(r".*\b(?:Sanction|Approv|Permit)|Hosted by|Warm", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -37,7 +42,11 @@ class Head:
 
 
 def is_title(row: str) -> bool:
-    return bool(_TITLE.fullmatch(row))
+    return bool(_title(row))
+
+
+def _title(row: str) -> re.Match[str] | None:
+    return _TITLE.fullmatch(row) or _TITLE_LAST.fullmatch(row)
 
 
 def is_about_software(row: str) -> bool:
@@ -51,12 +60,14 @@ def read_head(rows: Iterable[str]) -> Head:
         if found := _SOFTWARE.fullmatch(row):
             site = _SITE.fullmatch(found["licence"])
             head.venue = site["site"] if site else None
-        elif found := _TITLE.fullmatch(row):
-            head.is_results = found["kind"].casefold() == "results"
+        elif found := _title(row):
+            head.is_results = found["kind"].casefold() in ("results", "resultados")
             head.session = found["rest"] or None
         elif not head.first_day and (found := _MEET.fullmatch(row)):
-            head.meet, head.first_day = found["name"] or None, found["first"]
-            head.last_day = found["last"] or found["first"]
+            # Above stands whose program it is, or the name.
+            head.meet = found["name"] or (others[-1] if others else None)
+            head.first_day, head.last_day = found["first"], found["last"] or found["first"]
+            others = []
         elif not (is_about_software(row) or _NO_PLACE.match(row)):
             others.append(row)
     if head.meet is None and others:

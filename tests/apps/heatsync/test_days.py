@@ -36,6 +36,31 @@ def test_meet_venue_and_session():
 
 
 @pytest.mark.parametrize(
+    "title",
+    ["Meet Programme - Saturday PM", "Heat Sheet: Saturday PM", "Saturday PM Heat Sheet"],
+)
+def test_titles_of_sheets(title: str):
+    sheet = headed("Open - 6/27/2025 to 6/29/2025", title)
+    assert (sheet.session_title, sheet.venue) == ("Saturday PM", None)
+
+
+def test_who_prints_or_permits_a_meet_is_no_venue():
+    sheet = headed(
+        "Harbor Swim Club",
+        "Open - 6/27/2025 to 6/29/2025",
+        "Held under USA Swimming Sanction # 25-031",
+        "Meet Program - Saturday PM",
+    )
+    assert (sheet.meet_name, sheet.venue) == ("Open", None)
+
+
+def test_the_days_may_stand_below_the_name():
+    sheet = headed("Harbor Swim Club", "Open", "6/27/2025 to 6/29/2025", "Meet Program - Sunday")
+    assert (sheet.meet_name, sheet.venue) == ("Open", None)
+    assert sheet.swims[0].session_date == date(2025, 6, 29)
+
+
+@pytest.mark.parametrize(
     ("days", "first", "last"),
     [
         ("7/20/2025", date(2025, 7, 20), date(2025, 7, 20)),
@@ -87,6 +112,15 @@ def test_or_else_the_month_does_with_a_warning():
         ("Sunday - warmup from 7.30am", 29),
         ("Day 2 Prelims", 28),
         ("Session 1 6/29/2025", 29),
+        ("Session 1 6/29", 29),
+        ("Session 5 June 28 AM", 28),
+        ("28th June", 28),
+        ("2 Jornada Sábado 28 de Junio", 28),
+        ("Domingo", 29),
+        ("Samedi soir", 28),
+        ("Day Two", 28),
+        ("Third Day", 29),
+        ("11/12 and 13/14 Sunday", 29),
     ],
 )
 def test_a_session_is_on_the_day_that_its_title_names(title: str, day: int):
