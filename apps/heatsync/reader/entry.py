@@ -18,8 +18,10 @@ _EXHIBITION = re.compile(r"[xX]")
 _STANDARD = re.compile(r"\*|[A-Za-z][\w*+#/-]{0,7}")
 _RELAY_LETTER = re.compile(r"['\"]?(?P<letter>[A-Z])['\"]?")
 _RELAY_AGES = re.compile(r"[MWFX]\d{1,3}\+?")
-# A class such as (S9) may follow.
-_NAME = re.compile(r"['’‘ʻ]?[^\W\d_]\D{0,80}(?:\([\w ]+\))?")
+# A class such as (S9) or S9/SB8/SM9 may follow.
+_NAME = re.compile(r"['’‘ʻ]?[^\W\d_]\D{0,80}(?:\([\w /]+\)|\bS[BM]?\d{1,2}[\w/]*)?", re.IGNORECASE)
+# Of what may stand instead of a time, not all is known.
+_NO_TIME = re.compile(r"[A-Za-z]{2,8}")
 # Exhibition, para, foreign and unattached swimmers.
 _MARKS = " *%#&+~^"
 
@@ -58,7 +60,7 @@ def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
     if not words:
         return _empty_lane(entry)
     name, age, team = _divided(words, header)
-    entry.person = person(text_of(name), age.text if age else None)
+    entry.person = person(text_of(name), age.text.upper() if age else None)
     entry.team = text_of(team) or None
     if entry.person is None or HOLDS_TIME.search(entry.team or ""):
         return None
@@ -103,6 +105,8 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
         entry.number, words = int(words[0].text), words[1:]
     at = _seed_at(words, header)
     if at is None:
+        if _ends_with_seed(words, header):
+            entry.seed, words = words[-1].text, words[:-1]
         return entry, words
     seed = SEED.fullmatch(words[at].text)
     assert seed
@@ -111,7 +115,7 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
     if words and _EXHIBITION.fullmatch(words[-1].text) and is_at_seed(words[-1], header):
         entry.exhibition, words = True, words[:-1]
     codes = [word.text for word in rest if _STANDARD.fullmatch(word.text)]
-    entry.standard = " ".join(codes) or entry.standard
+    entry.standard = " ".join(codes) or seed["standard"] or entry.standard
     return entry, words
 
 
@@ -142,6 +146,14 @@ def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
     ]
     times = [at for at in seeds if HOLDS_TIME.search(words[at].text)]
     return times[0] if times else seeds[-1] if seeds else None
+
+
+def _ends_with_seed(words: Sequence[Word], header: Header | None) -> bool:
+    """Whether a stretch of its own stands below the label of times."""
+    label = header and header.get("seed")
+    if not label or len(words) < 2 or words[-1].span == words[-2].span:
+        return False
+    return words[-1].x0 > label.x0 - words[-1].size and bool(_NO_TIME.fullmatch(words[-1].text))
 
 
 def _divided(words: Sequence[Word], header: Header | None) -> _Divided:

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from apps.heatsync.reader.header import Header
 from apps.heatsync.reader.words import Word, halves
 
-_TIME = r"(?:\d{1,2}:)?(?:\d{1,2}:)?\d{1,3}[.,]\d{1,2}(?:[YLSM]|[*#@!$&+]+)?"
-_NO_TIME = r"(?:NT|NS|NP|ND|SCR|DQ|DNF|DFS)[YLS]?"
-SEED = re.compile(rf"(?P<exhibition>[xX])?(?P<seed>{_TIME}|{_NO_TIME})")
+_TIME = r"(?:\d{1,2}[:.])?(?:\d{1,2}:)?\d{1,3}[.,]\d{1,2}(?:[YLSM]|[*#@!$&+]+)?"
+_NO_TIME = r"(?:NT|NS|NP|ND|NQ|SCR|WD|DQ|DNF|DNS|DFS)[YLS]?"
+# J is the decision of a judge. B and Q are bonus swims and those that qualify.
+SEED = re.compile(
+    rf"(?P<exhibition>[xX])?[J*#@!$&+]?(?P<seed>{_TIME}|{_NO_TIME})(?P<standard>[BQ])?"
+)
 HOLDS_TIME = re.compile(r"\d[:.,]\d\d")
 
-AGE = re.compile(r"(?P<gender>[MWFBGX])?(?P<age>\d{1,3})|(?P<year>FR|SO|JR|SR|RS|GS)")
+AGE = re.compile(r"(?P<gender>[MWFBGX])?(?P<age>\d{1,3})|(?P<year>FR|SO|JR|SR|RS|GS|GR|5Y|\dTH)")
 
 _LEG = re.compile(r"\d\)")
 _TEAM_AND_SEED = re.compile(rf"(.*[^\d:.,xX]){_TIME}")
@@ -35,10 +38,14 @@ def is_at_age(word: Word, header: Header | None) -> bool:
 
 
 def age_at(words: Sequence[Word], header: Header | None) -> int | None:
+    """Below its label, a year of school may be written Fr."""
+    is_labelled = bool(header and header.get("age"))
     found = [
         at
         for at, word in enumerate(words)
-        if at and AGE.fullmatch(word.text) and is_at_age(word, header)
+        if at
+        and AGE.fullmatch(word.text.upper() if is_labelled else word.text)
+        and is_at_age(word, header)
     ]
     # SO and JR may be the end of a name.
     return min(found, key=lambda at: (not words[at].text[-1].isdigit(), at), default=None)
@@ -57,6 +64,8 @@ def _cut(word: Word, before: Word | None, header: Header | None) -> int:
     """After how many letters a field ends in the middle of a word; 0 if none does."""
     if word.seam and _are_two(before, *halves(word, word.seam), header):
         return word.seam
+    if SEED.fullmatch(word.text):
+        return 0
     found = _TEAM_AND_SEED.fullmatch(word.text)
     return len(found[1]) if found and is_at_seed(word, header) else 0
 

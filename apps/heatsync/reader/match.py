@@ -2,10 +2,12 @@
 child is worse than none.
 
 Equal are names of the same letters, whatever their case, accents, hyphens and apostrophes, and
-`Doe, Jane` and `Jane Doe`. A middle initial and a suffix count only where both names have one.
+`Doe, Jane` and `Jane Doe`. A middle initial and a suffix count only where both names have one, and
+the class of a para swimmer does not count.
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -13,6 +15,8 @@ from apps.heatsync.reader.errors import AmbiguousSwimmer, SwimmerNotFound
 from apps.heatsync.reader.sheet import Swim
 from apps.heatsync.reader.text import fold
 
+# Of para swimmers: (S9), S9/SB8/SM9.
+_CLASS = re.compile(r"\(\w*\d[\w /]*\)|\bS[BM]?\d{1,2}\b[\w/]*", re.IGNORECASE)
 _SUFFIXES = {"jr", "sr", "ii", "iii", "iv"}
 _MOST_NAMED = 10
 
@@ -112,7 +116,7 @@ def _reading(given: list[str], family: list[str]) -> _Reading:
 
 
 def _tokens(text: str) -> list[str]:
-    return fold(text.replace(",", " ")).split()
+    return fold(_CLASS.sub(" ", text).replace(",", " ")).split()
 
 
 def _squashed(text: str) -> str:

@@ -35,6 +35,8 @@ def swim(name: str | None, *, age: int | None = 12, team: str = "ABC", event: in
         ("VOX Milena", "Milena Vox"),
         ("VOX Milena", "Vox, Milena"),
         ("Doe, Jane A", "Jane Doe"),
+        ("Doe, Jane (S9)", "Jane Doe"),
+        ("Doe, Jane A S10/SB9/SM10", "Jane Doe"),
         ("Doe, Jane", "Jane A. Doe"),
         ("Doe, Jane A", "Jane A Doe"),
         ("Doe, Anne-Marie", "Anne Marie Doe"),

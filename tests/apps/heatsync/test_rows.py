@@ -69,6 +69,34 @@ from tests.apps.heatsync.paper import LANES, not_understood, read, swims
             "   2  Featherstonehaughs, AnnW12  ABC            33.10",
             {"swimmer_name": "Featherstonehaughs, Ann", "age": 12, "gender": "W", "team": "ABC"},
         ),
+        (
+            "   3  Doe, Jane S10/SB9/SM10  15  ABC            33.10",
+            {"swimmer_name": "Doe, Jane S10/SB9/SM10", "age": 15},
+        ),
+        (
+            "   4  Doe, Jane               Fr  ABC            J33.10",
+            {"school_year": "FR", "team": "ABC", "seed_time": "33.10"},
+        ),
+        (
+            "   4  Doe, Jane               5Y  ABC            *33.10",
+            {"school_year": "5Y", "team": "ABC", "seed_time": "33.10"},
+        ),
+        (
+            "   5  Doe, Jane               15  ABC            1:05.33YQ",
+            {"seed_time": "1:05.33Y", "standard": "Q"},
+        ),
+        (
+            "   5  Doe, Jane               15  ABC            1.05.33",
+            {"team": "ABC", "seed_time": "1.05.33"},
+        ),
+        (
+            "   6  Doe, Jane               15  ABC             WD",
+            {"team": "ABC", "seed_time": "WD"},
+        ),
+        (
+            "   6  Doe, Jane               15  ABC             custom",
+            {"team": "ABC", "seed_time": "custom"},
+        ),
     ],
 )
 def test_a_swimmer_in_a_lane(row: str, expected: dict[str, object], by_line: bool):
