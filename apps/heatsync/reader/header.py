@@ -4,6 +4,8 @@
     Lane  Team                   Relay       Seed Time
           Name              Age  Team        Seed Time      (psych sheets)
 
+    Carril  Nombre          Edad Equipo      Tiempo para Sembrado
+
 Fields stand left, right or in the middle below their label, so what counts is how far it extends.
 """
 
@@ -29,6 +31,14 @@ _LABELS = {
     "prelim": "seed",
     "prelims": "seed",
     "time": "time",
+    "carril": "lane",
+    "nombre": "name",
+    "edad": "age",
+    "equipo": "team",
+    "relevo": "relay",
+    "tiempo": "seed",
+    "para": "time",
+    "sembrado": "time",
 }
 # Labels come in this order, so one that goes back is of the next column.
 _ORDER = ("lane", "name", "age", "team", "relay", "seed", "time")
@@ -89,7 +99,7 @@ def _header_from(
     rank = -1
     while index < len(row):
         label, word = labels[index], row[index]
-        if label is None or _ORDER.index(label) <= rank:
+        if label is None or _ORDER.index(label) < rank or (label in extents and label != "time"):
             break
         rank = _ORDER.index(label)
         if label == "time" and "seed" in extents:

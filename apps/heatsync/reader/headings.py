@@ -8,41 +8,65 @@
 
 A heat that begins a column is printed the fourth way, and names its event instead of "of 3": the
 column before may end with another event.
+
+    Event 21 / 22  Girls / Boys 13-14 800 Free
+    Heat 5  (Heat 3 Girls 800 Free)
+
+Two events may take turns. Then their heats are counted together, and each says whose it is.
 """
 
 import re
 from typing import NamedTuple
 
-_NUMBERED = r"(?:Event\s*#?|#)\s*(?P<number>\d{1,5}[A-Z]{0,2})\b[\s:]*(?P<name>.*)"
+# In English, and in the Spanish of MEET MANAGER. Diving has flights.
+EVENT_WORD = r"(?i:Evento?)"
+HEAT_WORD = r"(?i:Heat|Flight|Serie)"
+
+_NUMBER = r"\d{1,5}[A-Z]{0,2}"
+_NUMBERED = (
+    rf"(?:{EVENT_WORD}\s*#?|#)\s*(?P<number>{_NUMBER}(?:\s*/\s*{_NUMBER})?)(?!\w)[\s:]*(?P<name>.*)"
+)
 _EVENT = re.compile(rf"(?P<goes_on>\()?{_NUMBERED}")
 _WITHIN = re.compile(rf"(?P<goes_on>\()\s*{_NUMBERED}")
 _HEAT = re.compile(
-    r"Heat\s*[#:]?\s*(?P<number>\d{1,3})\b(?:\s*(?:of|/)\s*(?P<of>\d{1,3})\b)?(?P<rest>.*)"
+    rf"{HEAT_WORD}\s*[#:]?\s*(?P<number>\d{{1,3}})\b(?:\s*(?:of|de|/)\s*(?P<of>\d{{1,3}})\b)?"
+    r"(?P<rest>.*)"
 )
+_SHARE = re.compile(
+    rf"\(\s*{HEAT_WORD}\s*(?P<number>\d{{1,3}})(?:\s+of\s+(?P<of>\d{{1,3}}))?\s+(?P<name>[^()]+)\)"
+)
+_LIKE_EVENT = re.compile(rf"(?:{EVENT_WORD}|#)\s*({_NUMBER})\b.*")
+_LIKE_HEAT = re.compile(rf"{HEAT_WORD}\s*\d.*")
 _FINAL = re.compile(
     r"(?:[A-H]\s*-\s*Finals?|(?:Championship|Consolation|Bonus)\s+Finals?|Swim-?off)\b",
     re.IGNORECASE,
 )
 _ROUND = re.compile(
-    r"(?:(?:Timed|Fast|Slow|Super|[A-H]\s*-|Championship|Consolation|Bonus)\s*)?Finals?|Prelims?|"
-    r"Preliminar(?:y|ies)|Semi-?finals?|Swim-?off|Time Trials?|Exhibition",
+    r"(?:(?:Timed|Fast|Slow|Super|[A-H]\s*-?|Championship|Consolation|Bonus)\s*)?Final(?:s|es)?|"
+    r"Championship|Consolation|Bonus|Prelims?|Preliminar(?:y|ies|es)|Eliminatorias|"
+    r"Quarter-?\s?finals?|Semi-?\s?final(?:s|es)?|Swim-?off|Time Trials?|Exhibition",
     re.IGNORECASE,
 )
 # There are sentences that begin like a title: "Event 5 follows after the break".
 _IS_EVENT = re.compile(
-    r"(?:Girls|Boys|Women|Men|Mixed|Coed|Open)\b|.*\b(?:Free|Freestyle|Back|Backstroke|Breast|"
-    r"Breaststroke|Fly|Butterfly|IM|Medley|Relay|Kick|Diving|Yards?|Meters?)\b",
+    r"(?:Girls|Boys|Women|Men|Mixed|Coed|Open|Mujeres|Hombres|Mixto)\b|.*\b(?:Free|Freestyle|Back|"
+    r"Backstroke|Breast|Breaststroke|Fly|Butterfly|IM|Medley|Relay|Kick|Diving|Yards?|Meters?|Metro|"
+    r"(?:25|50|100|200|400|500|800|1000|1500|1650)(?!\s*min))\b",
     re.IGNORECASE,
 )
 _START = re.compile(
-    r"(?:Starts?(?: at)?\s*)?\b(?P<hour>\d{1,2}):(?P<minute>\d{2})\s*(?P<half>[AP])?\.?(?:M\b\.?)?",
+    r"(?:(?:Starts?(?: at)?|Inicia a las)\s*)?"
+    r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})\s*(?P<half>[AP])?\.?(?:M\b\.?)?",
     re.IGNORECASE,
 )
-_START_ALONE = re.compile(rf"Starts?(?: at)?\s*{_START.pattern}", re.IGNORECASE)
+_START_ALONE = re.compile(rf"(?=Start|Inicia){_START.pattern}", re.IGNORECASE)
 _REST_OF_NAME = re.compile(
     r"(?:(?:SC|LC|Yard|Meter|Freestyle|Backstroke|Breaststroke|Butterfly|Individual|Medley|IM|Relay)"
     r"\s*)+"
 )
+_RELAY = re.compile(r"relay|relevo", re.IGNORECASE)
+_LEGS = re.compile(r"\b(\d{1,2})\s*x\s*\d", re.IGNORECASE)
+_CONTINUED = re.compile(r"\s*\(?\bcont(?:inued|'d|\.)\)?$", re.IGNORECASE)
 _EDGES = " .-–:"
 
 
@@ -56,13 +80,14 @@ class EventHeading(NamedTuple):
 
 class HeatHeading(NamedTuple):
     """`number` is None for a final that has a letter instead; `event` for a heat of the event
-    above."""
+    above. `share` is the one of two events that it belongs to."""
 
     number: int | None
     of: int | None
     round: str | None
     start: str | None
     event: EventHeading | None
+    share: str | None
     is_broken: bool
 
 
@@ -78,6 +103,37 @@ def heat_heading(text: str) -> HeatHeading | None:
         heat = _heat(int(found["number"]), of, found["rest"])
         return heat if of or heat.round is None or _ROUND.match(heat.round) else None
     return _heat(None, None, text) if _FINAL.match(text) else None
+
+
+def is_like_heat(text: str) -> bool:
+    """Whether a heat may begin there, even if it is not understood."""
+    return bool(_LIKE_HEAT.fullmatch(text))
+
+
+def is_like_event(text: str, current: str | None) -> bool:
+    """Whether an event may begin there, other than the current one."""
+    found = _LIKE_EVENT.fullmatch(text)
+    return bool(found) and found[1] != current
+
+
+def is_relay(name: str) -> bool:
+    return bool(_RELAY.search(name))
+
+
+def legs_in(name: str) -> int:
+    """How many swim a relay: `Mixed 8x50 Freestyle Relay`; mostly four."""
+    found = _LEGS.search(name)
+    return int(found[1]) if found else 4
+
+
+def share_of(numbers: str, names: str, share: str) -> EventHeading | None:
+    """One of two events, `21/22` and `Girls / Boys 13-14 800 Free`, by its first word."""
+    first, _, rest = names.partition("/")
+    second, _, name = rest.strip().partition(" ")
+    for number, who in zip(numbers.split("/"), (first.strip(), second), strict=False):
+        if who and who == share.split()[0]:
+            return EventHeading(number, f"{who} {name}", goes_on=False)
+    return None
 
 
 def round_heading(text: str) -> str | None:
@@ -106,12 +162,27 @@ def _heat(number: int | None, of: int | None, rest: str) -> HeatHeading:
     start = _START.search(rest)
     if start:
         rest = rest[: start.start()] + rest[start.end() :]
+    share = _SHARE.search(rest)
+    if share:
+        number, of = int(share["number"]), int(share["of"]) if share["of"] else None
+        rest = rest[: share.start()] + rest[share.end() :]
     within = _WITHIN.search(rest)
-    event = _event(within) if within else None
-    round = rest[: within.start()] if within else rest.partition("(")[0]
-    is_broken = rest.count("(") > rest.count(")")
-    clock = _clock(start) if start else None
-    return HeatHeading(number, of, round.strip(_EDGES) or None, clock, event, is_broken)
+    return HeatHeading(
+        number,
+        of,
+        _round(rest[: within.start()] if within else rest),
+        _clock(start) if start else None,
+        _event(within) if within else None,
+        share["name"] if share else None,
+        is_broken=rest.count("(") > rest.count(")"),
+    )
+
+
+def _round(text: str) -> str | None:
+    """It may be in brackets; other remarks are too."""
+    before, _, inside = text.partition("(")
+    inside = inside.strip(" )")
+    return before.strip(_EDGES) or (inside if _ROUND.fullmatch(inside) else None)
 
 
 def _event(found: re.Match[str]) -> EventHeading:
@@ -120,8 +191,10 @@ def _event(found: re.Match[str]) -> EventHeading:
     name = text.removeprefix("(")
     if name.count(")") > name.count("("):
         name = name.removesuffix(")")
+    name = _CONTINUED.sub("", name)
     goes_on = bool(found["goes_on"]) or text != name
-    return EventHeading(found["number"], name.strip(_EDGES), goes_on)
+    number = re.sub(r"\s", "", found["number"])
+    return EventHeading(number, name.strip(_EDGES), goes_on)
 
 
 def _clock(found: re.Match[str]) -> str:

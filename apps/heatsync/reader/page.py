@@ -13,6 +13,7 @@ from typing import NamedTuple
 from apps.heatsync.reader.fields import SEED
 from apps.heatsync.reader.head import is_about_software, is_title
 from apps.heatsync.reader.header import Header, find_headers
+from apps.heatsync.reader.headings import EVENT_WORD, HEAT_WORD
 from apps.heatsync.reader.pdf import Page
 from apps.heatsync.reader.words import Word, text_of
 
@@ -26,7 +27,8 @@ _LARGE = 4.0
 # A field may stand a little left of the heading that shows where the column begins.
 _OUTDENT = 3.0
 
-_NUMBER = re.compile(r"\d+[A-Z]{0,2}")
+_BEGINNING = re.compile(rf"{EVENT_WORD}|{HEAT_WORD}")
+_NUMBER = re.compile(r"\d+[A-Z]{0,2}(?:/\d+[A-Z]{0,2})?")
 
 Row = list[Word]
 
@@ -132,7 +134,7 @@ def _is_heading(row: Row, at: int) -> bool:
     if word.text.startswith("#"):
         return bool(_NUMBER.fullmatch(word.text[1:]))
     follows = row[at + 1].text if at + 1 < len(row) else ""
-    return word.text in ("Heat", "Event") and bool(_NUMBER.fullmatch(follows))
+    return bool(_BEGINNING.fullmatch(word.text) and _NUMBER.fullmatch(follows))
 
 
 def _top(rows: Sequence[Row]) -> int:

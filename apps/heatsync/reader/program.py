@@ -17,8 +17,13 @@ from apps.heatsync.reader.headings import (
     HeatHeading,
     event_heading,
     heat_heading,
+    is_like_event,
+    is_like_heat,
+    is_relay,
+    legs_in,
     rest_of_name,
     round_heading,
+    share_of,
     stage_of,
     start_heading,
 )
@@ -81,6 +86,8 @@ class ProgramReader:
         # For swimmers and for relays. A column that has none is like the one before.
         self._headers: dict[bool, Header] = {}
         self._event: Event | None = None
+        # Two that take turns.
+        self._pair: Event | None = None
         self._heat: Heat | None = None
         self._team: Entry | None = None
         self._is_relay = False
@@ -92,6 +99,7 @@ class ProgramReader:
         for line in lines:
             if not (self._heading(line) or self._listed(line, session)):
                 self.program.not_understood.append(line)
+                self._leave(line)
 
     def _heading(self, line: Line) -> bool:
         text, broken = line.text, self._broken
@@ -115,6 +123,18 @@ class ProgramReader:
             return False
         return True
 
+    def _leave(self, line: Line) -> None:
+        """What follows is not part of what came before, where it is not known what begins."""
+        if self._is_other_event(line):
+            self._event = None
+        if self._event is None or is_like_heat(line.text):
+            self._heat, self._in_notes = None, True
+        if self._heat is None or line.words[0].text.isdecimal():
+            self._team = None
+
+    def _is_other_event(self, line: Line) -> bool:
+        return is_like_event(line.text, self._event.number if self._event else None)
+
     def _header(self, header: Header) -> None:
         self._headers[header.is_relay] = header
         self._is_relay = self._is_relay or (self._in_notes and header.is_relay)
@@ -135,14 +155,17 @@ class ProgramReader:
         event = self._find_event(heading)
         if event is not self._event:
             self._event, self._heat, self._team = event, None, None
-            self._is_relay = "relay" in event.name.casefold()
+            self._is_relay = is_relay(event.name)
             self._in_notes = True
+        self._pair = event if "/" in event.number else None
         self._in_alternates = False
         self._broken = event
 
     def _open_heat(self, heading: HeatHeading) -> bool:
         if heading.event:
             self._open_event(heading.event)
+        if heading.share:
+            self._open_share(heading.share)
         if self._event is None:
             return False
         self._heat = self._find_heat(self._event, heading)
@@ -151,6 +174,15 @@ class ProgramReader:
         self._in_notes = self._in_alternates = False
         self._broken = self._event if heading.is_broken else None
         return True
+
+    def _open_share(self, share: str) -> None:
+        pair = self._pair
+        mine = share_of(pair.number, pair.name, share) if pair else None
+        if mine:
+            self._open_event(mine)
+            self._pair = pair
+        else:
+            self._event = None
 
     def _find_heat(self, event: Event, heading: HeatHeading) -> Heat:
         """The same one again, where it goes on in another column."""
@@ -170,26 +202,33 @@ class ProgramReader:
     def _mend(self, event: Event, rest: str) -> None:
         if not event.name.endswith(rest):
             event.name = f"{event.name} {rest}"
-        self._is_relay = self._is_relay or "relay" in rest.casefold()
+        self._is_relay = self._is_relay or is_relay(rest)
 
     def _listed(self, line: Line, session: str | None) -> bool:
         """Lanes, swimmers of relays, and notes, which need not be understood."""
+        if self._is_other_event(line):
+            return False
         if self._in_alternates:
             return True
         entry = self._entry(line)
         if self._event is None or (self._in_notes and not self._is_psych_sheet):
             return entry is None or entry.number is None
-        return self._add_legs(line) or self._add(entry, self._event, session) or self._in_notes
+        event = self._event
+        return self._add_legs(line, event) or self._add(entry, event, session) or self._in_notes
 
     def _entry(self, line: Line) -> Entry | None:
         read = read_relay if self._is_relay else read_swimmer
         return read(line.words, self._headers.get(self._is_relay))
 
-    def _add_legs(self, line: Line) -> bool:
+    def _add_legs(self, line: Line, event: Event) -> bool:
+        """Those who are listed after the last leg swim only if another one cannot."""
         legs = read_legs(line.words, len(self._team.legs)) if self._team else None
         if self._team is None or legs is None:
             return False
-        self._team.legs |= legs
+        last = legs_in(event.name)
+        self._team.legs |= {leg: who for leg, who in legs.items() if leg <= last}
+        if any(leg > last for leg in legs):
+            self.program.with_alternates.append(event)
         return True
 
     def _add(self, entry: Entry | None, event: Event, session: str | None) -> bool:

@@ -2,28 +2,37 @@
 
 1) Doe, Jane A 12      2) Roe, Richard M11
 Doe, Jane A 12         Roe, Richard M11
+Doe, Jane A            Roe, Richard
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from apps.heatsync.reader.entry import Person, person
 from apps.heatsync.reader.fields import AGE, unglued
 from apps.heatsync.reader.words import Word, text_of
 
-_NUMBERED = re.compile(r"(?P<leg>\d)\)\s*(?P<who>.*?)\s*(?=\b\d\)|$)")
+# Fields may meet: "Doe, Jane2) Roe, Richard11". The end of a class, (S9) or (SB10), is no number.
+_NUMBER = r"(?<!S)(?<!S\d)(?<!S[BM])(?<!S[BM]\d)\d\)"
+_NUMBERED = re.compile(rf"(?P<leg>\d)\)\s*(?P<who>.*?)\s*(?={_NUMBER}|$)")
+_NAME_AND_AGE = re.compile(r"(?P<name>\D+?)\s*(?P<age>[MWFBGX]?\d{1,3})")
+_LISTED = re.compile(r"[^,]+, [^,]+")
+_BLANK = re.compile(r"_+")
 
 Legs = dict[int, Person]
 
 
 def read_legs(words: Sequence[Word], after: int) -> Legs | None:
-    """By their place in the relay; without numbers they go on after those that are known."""
+    """By their place in the relay; without numbers they go on after those that are known. Nobody
+    may be named yet."""
     words = unglued(words, None)
-    text = text_of(words)
+    text = _BLANK.sub("", text_of(words))
     if re.match(r"\d\)", text):
         found = [(int(leg["leg"]), leg["who"]) for leg in _NUMBERED.finditer(text)]
         return _legs((leg, _person(who)) for leg, who in found if who)
-    return _legs(enumerate(_by_age(words), start=after + 1))
+    people = _by_age(words) or _by_stretch(words)
+    return _legs(enumerate(people, start=after + 1)) or None
 
 
 def _legs(people: Iterable[tuple[int, Person | None]]) -> Legs | None:
@@ -33,10 +42,12 @@ def _legs(people: Iterable[tuple[int, Person | None]]) -> Legs | None:
         if who is None:
             return None
         legs[leg] = who
-    return legs or None
+    return legs
 
 
 def _person(text: str) -> Person | None:
+    if found := _NAME_AND_AGE.fullmatch(text):
+        return person(found["name"], found["age"])
     name, _, age = text.rpartition(" ")
     return person(name, age) if AGE.fullmatch(age) else person(text, None)
 
@@ -51,3 +62,11 @@ def _by_age(words: Sequence[Word]) -> list[Person | None]:
         else:
             name.append(word)
     return [] if name else people
+
+
+def _by_stretch(words: Sequence[Word]) -> list[Person | None]:
+    """Nothing, unless the line is two names or more, each of a family and a given name."""
+    stretches = [list(stretch) for _, stretch in groupby(words, key=lambda word: word.span)]
+    names = [text_of(stretch) for stretch in stretches]
+    is_listed = len(names) > 1 and all(_LISTED.fullmatch(name) for name in names)
+    return [person(name, None) for name in names] if is_listed else []

@@ -23,6 +23,11 @@ def rounds(sheet: Sheet) -> list[tuple[str | None, int | None, int | None]]:
         ("Event 3 Mixed 400 IM (Combined)", "3", "Mixed 400 IM (Combined)"),
         ("(Event 7 Open 1500 LC Meter Freestyle)", "7", "Open 1500 LC Meter Freestyle"),
         ("Event 7 ...(Open 1500 LC Meter Freestyle)", "7", "Open 1500 LC Meter Freestyle"),
+        ("Event 7 Open 1500 Free (Continued)", "7", "Open 1500 Free"),
+        ("EVENT 18 GIRLS 200 FLY", "18", "GIRLS 200 FLY"),
+        ("Event 28 Ladies 8 & Under 25 Paddle", "28", "Ladies 8 & Under 25 Paddle"),
+        ("Event 21 / 22 Girls / Boys 13-14 800 Free", "21/22", "Girls / Boys 13-14 800 Free"),
+        ("Evento 3 Hombres 800 CL Metro Estilo Libre", "3", "Hombres 800 CL Metro Estilo Libre"),
     ],
 )
 def test_titles_of_events(text: str, number: str, name: str):
@@ -48,7 +53,26 @@ def test_starts_are_hours_of_the_day(text: str, start: str | None):
     assert heading and (heading.start, heading.round) == (start, "Finals")
 
 
-@pytest.mark.parametrize("text", ["Event 5 follows after the break", "Heat 3 is delayed"])
+@pytest.mark.parametrize(
+    ("text", "number", "of", "round"),
+    [
+        ("Heat 1 Bonus", 1, None, "Bonus"),
+        ("Heat 2 Consolation", 2, None, "Consolation"),
+        ("Heat 3 A Final", 3, None, "A Final"),
+        ("HEAT 1 of 3 FINALS", 1, 3, "FINALS"),
+        ("Heat 1 of 3 (Timed Finals)", 1, 3, "Timed Finals"),
+        ("Heat 1 of 3 Timed Finals (Slowest to Fastest)", 1, 3, "Timed Finals"),
+        ("Heat 2 of 2 Finals - Swimming with Finals", 2, 2, "Finals - Swimming with Finals"),
+        ("Flight 1 of 1 Finals", 1, 1, "Finals"),
+        ("Serie 2 of 13 Finales Inicia a las 09:30 AM", 2, 13, "Finales"),
+    ],
+)
+def test_headings_of_heats(text: str, number: int, of: int | None, round: str):
+    heading = heat_heading(text)
+    assert heading and (heading.number, heading.of, heading.round) == (number, of, round)
+
+
+@pytest.mark.parametrize("text", ["Event 5 follows in 25 minutes", "Heat 3 is delayed"])
 def test_sentences_are_no_headings(text: str):
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  Finals\n{ROW}\n{text}")
     assert [(swim.event_number, swim.heat_number) for swim in sheet.swims] == [("1", 1)]
@@ -148,4 +172,76 @@ def test_what_a_column_is_too_narrow_for_stands_in_the_next_line():
     assert (relay.event_name, relay.relay) == ("Girls 10 & Under 200 SC Meter Medley Relay", True)
     assert relay.heat_start_time == "13:10"
     assert swim.event_name == "Girls 10 & Under 50 SC Meter Freestyle"
+    assert sheet.warnings == []
+
+
+def test_two_events_may_take_turns():
+    """Their heats are counted together. In brackets stands which heat of which event it is."""
+    sheet = read(
+        f"""\
+        Event 21 / 22  Girls / Boys 13-14 800 Free
+        {LANES}
+        Heat 1  (Heat 1 Girls 800 Free)
+        {ROW}
+        Heat 2 of 3  (Heat 1 of 1 Boys 800 Free)
+        {ROW}""",
+        f"""\
+        Heat 3  (Heat 2 Girls 800 Free) (#21 / 22 )
+        {ROW}""",
+    )
+    assert [(swim.event_number, swim.event_name, swim.heat_number) for swim in sheet.swims] == [
+        ("21", "Girls 13-14 800 Free", 1),
+        ("22", "Boys 13-14 800 Free", 1),
+        ("21", "Girls 13-14 800 Free", 2),
+    ]
+    assert sheet.warnings == []
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        "Event 2  Surprise for the parents\nHeat 1 of 1  Finals",
+        "Heat two\nHeat 1x of 1  Finals",
+        "Heat 2  (Heat 1 Horses 800 Free)",
+    ],
+)
+def test_what_follows_a_heading_that_is_not_understood_is_not_put_under_the_one_before(
+    unknown: str,
+):
+    other = ROW.replace("Doe, Jane", "Roe, Anna")
+    sheet = read(
+        f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  Finals\n{ROW}\n{unknown}\n{other}"
+    )
+    assert [swim.swimmer_name for swim in sheet.swims] == ["Doe, Jane"]
+    assert " ".join(other.split()) in not_understood(sheet)
+
+
+def test_labels_and_headings_may_be_in_spanish():
+    sheet = read(
+        """\
+        #1 Mixto 100 CL Metro Estilo Libre
+        Carril  Nombre               Edad Equipo  Tiempo para Sembrado
+        Serie   1 of 2   Finales   Inicia a las  09:30 AM
+           2    Roe, Juan             M24  ABC                  NT
+        #7 Mixto 400 CL Metro Combinado Relevo
+        Carril  Equipo             Relevo         Tiempo para Sembrado
+        Serie   1 of 1   Finales   Inicia a las  02:44 PM
+           1    XYZ           X240     E                 4:20,00
+                Poe, Ana W53        Van Roe, Eva W64""",
+        """\
+        Serie   2  (#1 Mixto 100 CL Metro Estilo Libre)
+           0    Doe, Ana              W64  XYZ             3:45,00""",
+        title="Copa - 08-08-2026\nPrograma de Competencias - Jornada Unica",
+    )
+    assert [
+        (swim.event_number, swim.heat_number, swim.lane, swim.swimmer_name, swim.team, swim.relay)
+        for swim in sheet.swims
+    ] == [
+        ("1", 1, 2, "Roe, Juan", "ABC", False),
+        ("7", 1, 1, "Poe, Ana", "XYZ", True),
+        ("7", 1, 1, "Van Roe, Eva", "XYZ", True),
+        ("1", 2, 0, "Doe, Ana", "XYZ", False),
+    ]
+    assert [swim.heat_start_time for swim in sheet.swims[:2]] == ["09:30", "14:44"]
+    assert sheet.session_title == "Jornada Unica"
     assert sheet.warnings == []

@@ -49,6 +49,66 @@ def test_or_with_their_ages_only():
     assert sheet.warnings == []
 
 
+def test_or_with_nothing_but_their_names():
+    sheet = relay(
+        "   2  XYZ                         B             NT",
+        "      Doe, Jill              Van Roe, Ann",
+        "      Coe, Al                Poe, Bo",
+    )
+    assert [(swim.leg, swim.swimmer_name) for swim in sheet.swims] == [
+        (1, "Doe, Jill"),
+        (2, "Van Roe, Ann"),
+        (3, "Coe, Al"),
+        (4, "Poe, Bo"),
+    ]
+    assert sheet.warnings == []
+
+
+def test_names_that_meet_the_next_ones_are_told_apart():
+    sheet = relay(
+        "   2  XYZ                         B             NT",
+        "      1) Doe, Jillian2) Featherstonehaugh, Annabel11",
+        "      3) Coe, Al (S9) 12 4) Poe, BoM124) Poe, Bo M12",
+    )
+    assert [(swim.leg, swim.swimmer_name, swim.age) for swim in sheet.swims] == [
+        (1, "Doe, Jillian", None),
+        (2, "Featherstonehaugh, Annabel", 11),
+        (3, "Coe, Al (S9)", 12),
+        (4, "Poe, Bo", 12),
+    ]
+
+
+def test_places_may_be_left_for_names():
+    sheet = relay(
+        "   1  XYZ                         B             NT",
+        "      1) ____________        2) ____________",
+        "      3)                     4)",
+    )
+    assert [(swim.team, swim.swimmer_name) for swim in sheet.swims] == [("XYZ", None)]
+    assert sheet.warnings == []
+
+
+def test_who_is_listed_after_the_last_leg_does_not_swim():
+    sheet = relay(
+        "   1  XYZ                         B             NT",
+        "      1) Doe, Jill           2) Roe, Ann",
+        "      3) Coe, Al             4) Poe, Bo",
+        "      5) Foe, Fay            6) Goe, Gil",
+    )
+    assert [swim.leg for swim in sheet.swims] == [1, 2, 3, 4]
+    assert sheet.warnings == ["The alternates of event 5 were left out."]
+
+
+def test_swimmers_of_a_team_that_is_not_understood_are_not_put_into_the_one_before():
+    sheet = relay(
+        "   1  Harbor Park                 A             2:28.11",
+        "   2  1234                        A             2:28.11",
+        "      1) Doe, Jane A 12      2) Roe, Richard M11",
+    )
+    assert [(swim.lane, swim.swimmer_name) for swim in sheet.swims] == [(1, None)]
+    assert len(not_understood(sheet)) == 2
+
+
 def test_a_team_whose_swimmers_are_not_known_is_there_all_the_same():
     sheet = relay(
         "   1  Harbor Park                A             2:28.11",
