@@ -12,7 +12,8 @@ from apps.heatsync.reader.fields import AGE, HOLDS_TIME, SEED, age_at, is_at_see
 from apps.heatsync.reader.header import Header
 from apps.heatsync.reader.words import Word, text_of
 
-_LANE = re.compile(r"\d{1,3}")
+# Ranks that are tied have a star.
+_LANE = re.compile(r"\*?(?P<number>\d{1,3})")
 _BLANK = re.compile(r"(?P<standard>[A-Z]{0,4})(?:_+|[-–—.]{2,})")
 _EXHIBITION = re.compile(r"[xX]")
 _STANDARD = re.compile(r"\*|[A-Za-z][\w*+#/-]{0,7}")
@@ -101,8 +102,8 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
     """The lane before a name, the time and the standard after it, and the words in between."""
     entry = Entry()
     words, entry.standard = _without_blanks(unglued(words, header))
-    if words and _is_lane(words[0], header):
-        entry.number, words = int(words[0].text), words[1:]
+    if words and (number := _lane(words[0], header)):
+        entry.number, words = int(number["number"]), words[1:]
     at = _seed_at(words, header)
     if at is None:
         if _ends_with_seed(words, header):
@@ -130,11 +131,9 @@ def _without_blanks(words: Sequence[Word]) -> tuple[Sequence[Word], str | None]:
     return kept, standard
 
 
-def _is_lane(word: Word, header: Header | None) -> bool:
-    if not _LANE.fullmatch(word.text):
-        return False
+def _lane(word: Word, header: Header | None) -> re.Match[str] | None:
     label = header and (header.get("name") or header.get("team"))
-    return not label or word.x0 < label.x0
+    return _LANE.fullmatch(word.text) if not label or word.x0 < label.x0 else None
 
 
 def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:

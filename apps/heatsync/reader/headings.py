@@ -37,8 +37,10 @@ _SHARE = re.compile(
 )
 _LIKE_EVENT = re.compile(rf"(?:{EVENT_WORD}|#)\s*({_NUMBER})\b.*")
 _LIKE_HEAT = re.compile(rf"{HEAT_WORD}\s*\d.*")
+# "A final call" is a sentence.
 _FINAL = re.compile(
-    r"(?:[A-H]\s*-\s*Finals?|(?:Championship|Consolation|Bonus)\s+Finals?|Swim-?off)\b",
+    r"(?:[A-H]\s*-\s*Finals?|(?:Championship|Consolation|Bonus)\s+(?:Finals?|Heat)|Swim-?off|"
+    r"[A-H] Finals?(?=\s*(?:$|\(|Starts)))\b",
     re.IGNORECASE,
 )
 _ROUND = re.compile(

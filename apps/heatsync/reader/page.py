@@ -7,6 +7,7 @@ heat begins a line. No position is known beforehand, and each page may have its 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -27,7 +28,9 @@ _LARGE = 4.0
 # A field may stand a little left of the heading that shows where the column begins.
 _OUTDENT = 3.0
 
+_HEAT = re.compile(HEAT_WORD)
 _BEGINNING = re.compile(rf"{EVENT_WORD}|{HEAT_WORD}")
+_RANK = re.compile(r"\*?\d{1,3}")
 _NUMBER = re.compile(r"\d+[A-Z]{0,2}(?:/\d+[A-Z]{0,2})?")
 
 Row = list[Word]
@@ -109,7 +112,8 @@ def _columns(rows: Sequence[Row], last: _Columns, apart: float) -> _Columns:
     """A column without a heading is where the page before had one, if there is room for it."""
     headers = [header for row in rows for header in find_headers(row)]
     lefts: list[float] = []
-    for x in sorted([header.x0 for header in headers] + _headings(rows, headers, apart)):
+    begins = [_left(header, rows, apart) for header in headers]
+    for x in sorted(begins + _headings(rows, headers, apart)):
         if not lefts or x - lefts[-1] > apart:
             lefts.append(x)
     if not lefts:
@@ -120,6 +124,21 @@ def _columns(rows: Sequence[Row], last: _Columns, apart: float) -> _Columns:
     return _Columns(sorted(lefts), width)
 
 
+def _left(header: Header, rows: Sequence[Row], apart: float) -> float:
+    """Ranks have no label. They stand left of the names."""
+    if header.get("lane"):
+        return header.x0
+    ranks = [
+        word.x0
+        for row in rows
+        for word, name in pairwise(row)
+        if _RANK.fullmatch(word.text)
+        and abs(name.x0 - header.x0) < _OUTDENT
+        and header.x0 - apart < word.x0 < header.x0
+    ]
+    return min(ranks, default=header.x0)
+
+
 def _headings(rows: Sequence[Row], headers: Sequence[Header], apart: float) -> list[float]:
     """Where headings begin, but for those in the middle of a column."""
     places = [word.x0 for row in rows for at, word in enumerate(row) if _is_heading(row, at)]
@@ -127,14 +146,17 @@ def _headings(rows: Sequence[Row], headers: Sequence[Header], apart: float) -> l
 
 
 def _is_heading(row: Row, at: int) -> bool:
-    """`Heat 3 …`, `Event 12 …` or `#12 …`, and not in the middle of a sentence."""
-    word = row[at]
+    """`Heat 3 …`, `Event 12 …`, `#12 …` or `(#12 …`, not in the middle of a sentence."""
+    word, text = row[at], row[at].text.removeprefix("(")
+    # A heat says in brackets which event it is of.
+    if text != word.text and any(_HEAT.fullmatch(other.text) for other in row[:at]):
+        return False
     if at and (word.span == row[at - 1].span or word.x0 - row[at - 1].x1 < word.size / 2):
         return False
-    if word.text.startswith("#"):
-        return bool(_NUMBER.fullmatch(word.text[1:]))
+    if text.startswith("#"):
+        return bool(_NUMBER.fullmatch(text[1:]))
     follows = row[at + 1].text if at + 1 < len(row) else ""
-    return bool(_BEGINNING.fullmatch(word.text) and _NUMBER.fullmatch(follows))
+    return bool(_BEGINNING.fullmatch(text) and _NUMBER.fullmatch(follows))
 
 
 def _top(rows: Sequence[Row]) -> int:

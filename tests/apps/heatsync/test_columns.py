@@ -135,6 +135,23 @@ Event 2  Girls 200 Yard Medley Relay
     assert [number for number, *_ in heats(read(relays, swimmers))] == ["2", "1", "1"]
 
 
+@pytest.mark.parametrize("again", ["", "(Event 1  Girls 50 Yard Freestyle)\n"])
+def test_ranks_stand_left_of_the_labels_that_begin_a_column(again: str):
+    labels = "      Name                   Age  Team            Seed Time"
+    others = """\
+   3  Poe, Amy                11  ABC             28.17
+  *4  Coe, Cay                11  ABC             28.18"""
+    first = f"{labels}\nEvent 1  Girls 50 Yard Freestyle\n{LAST}"
+    sheet = read(first, f"{again}{labels}\n{others}")
+    assert [(swim.event_name, swim.swimmer_name, swim.seed_time) for swim in sheet.swims] == [
+        ("Girls 50 Yard Freestyle", "Foe, Fay", "28.15"),
+        ("Girls 50 Yard Freestyle", "Goe, Gil", "28.16"),
+        ("Girls 50 Yard Freestyle", "Poe, Amy", "28.17"),
+        ("Girls 50 Yard Freestyle", "Coe, Cay", "28.18"),
+    ]
+    assert len(sheet.warnings) == 1
+
+
 def test_a_swimmer_who_is_called_lane_is_no_column():
     rows = FIRST.replace("Roe, Ann ", "Lane, Name").replace("Poe, Amy   ", "Heat, Event")
     assert len(read(rows).swims) == 4

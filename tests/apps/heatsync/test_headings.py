@@ -94,6 +94,23 @@ def test_finals_with_letters_are_heats_in_the_order_they_are_swum():
     assert sheet.warnings == []
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("B Final", "A Final"), ("Consolation Heat", "Championship Heat")]
+)
+def test_finals_may_be_named_in_other_ways(first: str, second: str):
+    sheet = read(f"""\
+        Event 5  Women 100 LC Meter Butterfly
+        {LANES}
+        {first}
+        {ROW}
+        A final call
+        {second}  Starts at 05:10 PM
+        {ROW}
+    """)
+    assert rounds(sheet) == [(first, 1, 2), (second, 2, 2)]
+    assert not_understood(sheet) == ["A final call"]
+
+
 def test_prelims_and_finals_of_an_event_have_heats_of_their_own():
     sheet = read(f"""\
         Event 6  Women 100 LC Meter IM
