@@ -29,7 +29,7 @@ _NUMBERED = (
 _EVENT = re.compile(rf"(?P<goes_on>\()?{_NUMBERED}")
 _WITHIN = re.compile(rf"(?P<goes_on>\()\s*{_NUMBERED}")
 _HEAT = re.compile(
-    rf"{HEAT_WORD}\s*[#:]?\s*(?P<number>\d{{1,3}})\b(?:\s*(?:of|de|/)\s*(?P<of>\d{{1,3}})\b)?"
+    rf"{HEAT_WORD}\s*[#:]?\s*(?P<number>\d{{1,3}})(?:\s*(?:of|de|/)\s*(?P<of>\d{{1,3}}))?\b"
     r"(?P<rest>.*)"
 )
 _SHARE = re.compile(

@@ -78,7 +78,7 @@ def _pages(document: pdfium.PdfDocument) -> Iterator[Page]:
             left -= text.count_chars()
             if left < 0:
                 raise PdfTooLarge("This PDF has more text than a heat sheet could have.")
-            letters = _letters(text, _upright(page))
+            letters = _as_drawn(list(_letters(text, _upright(page))), page)
             yield Page(page.get_width(), list(words_of(letters)))
 
 
@@ -98,6 +98,17 @@ def _letters(text: pdfium.PdfTextPage, upright: _Upright) -> Iterator[Letter]:
         size = max(height, x1 - x0)
         yield Letter(letter, x0, x1, base, size, ctypes.addressof(drawing.contents), is_apart)
         is_apart = False
+
+
+def _as_drawn(letters: list[Letter], page: pdfium.PdfPage) -> list[Letter]:
+    """PDFium goes from left to right, which mixes two fields where one runs over the other. What is
+    drawn within a form has no order of its own; then it stays as it is."""
+    count = raw.FPDFPage_CountObjects(page.raw)
+    drawings = (raw.FPDFPage_GetObject(page.raw, index) for index in range(count))
+    order = {ctypes.addressof(drawing.contents): at for at, drawing in enumerate(drawings)}
+    if any(letter.drawing not in order for letter in letters):
+        return letters
+    return sorted(letters, key=lambda letter: order[letter.drawing])
 
 
 def _upright(page: pdfium.PdfPage) -> _Upright:

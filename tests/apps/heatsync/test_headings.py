@@ -60,6 +60,7 @@ def test_starts_are_hours_of_the_day(text: str, start: str | None):
         ("Heat 2 Consolation", 2, None, "Consolation"),
         ("Heat 3 A Final", 3, None, "A Final"),
         ("HEAT 1 of 3 FINALS", 1, 3, "FINALS"),
+        ("Heat 1of3 Finals", 1, 3, "Finals"),
         ("Heat 1 of 3 (Timed Finals)", 1, 3, "Timed Finals"),
         ("Heat 1 of 3 Timed Finals (Slowest to Fastest)", 1, 3, "Timed Finals"),
         ("Heat 2 of 2 Finals - Swimming with Finals", 2, 2, "Finals - Swimming with Finals"),
