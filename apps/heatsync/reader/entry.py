@@ -106,7 +106,7 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
         entry.number, words = int(number["number"]), words[1:]
     at = _seed_at(words, header)
     if at is None:
-        if _ends_with_seed(words, header):
+        if _ends_at_seed(words, header) and _NO_TIME.fullmatch(words[-1].text):
             entry.seed, words = words[-1].text, words[:-1]
         return entry, words
     seed = SEED.fullmatch(words[at].text)
@@ -115,6 +115,8 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
     entry.seed, entry.exhibition = seed["seed"], bool(seed["exhibition"])
     if words and _EXHIBITION.fullmatch(words[-1].text) and is_at_seed(words[-1], header):
         entry.exhibition, words = True, words[:-1]
+    if _ends_at_seed(words, header) and _STANDARD.fullmatch(words[-1].text):
+        entry.standard, words = words[-1].text, words[:-1]
     codes = [word.text for word in rest if _STANDARD.fullmatch(word.text)]
     entry.standard = " ".join(codes) or seed["standard"] or entry.standard
     return entry, words
@@ -133,7 +135,8 @@ def _without_blanks(words: Sequence[Word]) -> tuple[Sequence[Word], str | None]:
 
 def _lane(word: Word, header: Header | None) -> re.Match[str] | None:
     label = header and (header.get("name") or header.get("team"))
-    return _LANE.fullmatch(word.text) if not label or word.x0 < label.x0 else None
+    is_before = not label or word.x0 < label.x0 + word.size
+    return _LANE.fullmatch(word.text) if is_before else None
 
 
 def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
@@ -147,12 +150,12 @@ def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
     return times[0] if times else seeds[-1] if seeds else None
 
 
-def _ends_with_seed(words: Sequence[Word], header: Header | None) -> bool:
-    """Whether a stretch of its own stands below the label of times."""
+def _ends_at_seed(words: Sequence[Word], header: Header | None) -> bool:
+    """Whether the last word begins below the label of times, in a stretch of its own."""
     label = header and header.get("seed")
     if not label or len(words) < 2 or words[-1].span == words[-2].span:
         return False
-    return words[-1].x0 > label.x0 - words[-1].size and bool(_NO_TIME.fullmatch(words[-1].text))
+    return words[-1].x0 > label.x0 - words[-1].size
 
 
 def _divided(words: Sequence[Word], header: Header | None) -> _Divided:

@@ -20,6 +20,9 @@ HOLDS_TIME = re.compile(r"\d[:.,]\d\d")
 
 AGE = re.compile(r"(?P<gender>[MWFBGX])?(?P<age>\d{1,3})|(?P<year>FR|SO|JR|SR|RS|GS|GR|5Y|\dTH)")
 
+# How far from its label an age may stand, in parts of its height.
+_BESIDE = 3.0
+
 _LEG = re.compile(r"\d\)")
 _TEAM_AND_SEED = re.compile(rf"(.*[^\d:.,xX]){_TIME}")
 _NAME_AND_AGE = re.compile(r"(\D{2,}?)[MWFBGX]?\d{1,2}")
@@ -32,23 +35,31 @@ def is_at_seed(word: Word, header: Header | None) -> bool:
     return not label or word.x1 > label.x0 - word.size
 
 
-def is_at_age(word: Word, header: Header | None) -> bool:
+def is_at_age(word: Word, header: Header | None, slack: float = 0.0) -> bool:
     label = header and header.get("age")
-    return not label or (label.x0 - word.size < word.x1 and word.x0 < label.x1)
+    return not label or (
+        label.x0 - word.size * (1 + slack) < word.x1 and word.x0 < label.x1 + word.size * slack
+    )
 
 
 def age_at(words: Sequence[Word], header: Header | None) -> int | None:
-    """Below its label, a year of school may be written Fr."""
+    """Below its label, or else beside it: what is drawn alone there is no piece of a name."""
     is_labelled = bool(header and header.get("age"))
-    found = [
+    ages = [
         at
         for at, word in enumerate(words)
-        if at
-        and AGE.fullmatch(word.text.upper() if is_labelled else word.text)
-        and is_at_age(word, header)
+        # Below a label, a year of school may be written Fr.
+        if at and AGE.fullmatch(word.text.upper() if is_labelled else word.text)
+    ]
+    found = [at for at in ages if is_at_age(words[at], header)] or [
+        at for at in ages if _is_alone(words, at) and is_at_age(words[at], header, _BESIDE)
     ]
     # SO and JR may be the end of a name.
     return min(found, key=lambda at: (not words[at].text[-1].isdigit(), at), default=None)
+
+
+def _is_alone(words: Sequence[Word], at: int) -> bool:
+    return all(word.span != words[at].span for word in (*words[:at], *words[at + 1 :]))
 
 
 def unglued(words: Sequence[Word], header: Header | None) -> Sequence[Word]:

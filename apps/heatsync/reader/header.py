@@ -12,7 +12,7 @@ Fields stand left, right or in the middle below their label, so what counts is h
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apps.heatsync.reader.words import Word
+from apps.heatsync.reader.words import Word, halves
 
 _LABELS = {
     "lane": "lane",
@@ -40,6 +40,8 @@ _LABELS = {
     "para": "time",
     "sembrado": "time",
 }
+# Labels may meet.
+_GLUED = {some + other: len(some) for some in _LABELS for other in _LABELS}
 # Labels come in this order, so one that goes back is of the next column.
 _ORDER = ("lane", "name", "age", "team", "relay", "seed", "time")
 # A column begins where these follow each other. A swimmer may be called Lane.
@@ -81,6 +83,7 @@ class Header(NamedTuple):
 
 def find_headers(row: Sequence[Word]) -> list[Header]:
     """All headers in a row: one for each column of the page that has one there."""
+    row = [piece for word in row for piece in _unglued(word)]
     labels = [_LABELS.get(word.text.casefold().rstrip(":")) for word in row]
     headers, index = [], 0
     while index < len(row) - 1:
@@ -90,6 +93,11 @@ def find_headers(row: Sequence[Word]) -> list[Header]:
         else:
             index += 1
     return headers
+
+
+def _unglued(word: Word) -> tuple[Word, ...]:
+    cut = _GLUED.get(word.text.casefold())
+    return halves(word, cut) if cut else (word,)
 
 
 def _header_from(

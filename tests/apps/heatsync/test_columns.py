@@ -121,6 +121,14 @@ def test_three_columns_may_have_their_labels_at_the_top_only():
     assert sheet.warnings == []
 
 
+def test_labels_may_meet():
+    rows = [f"{LANES}\n#{number} Boys 50 Yard Freestyle\n{LAST}" for number in (1, 2)]
+    glued = [row.replace("Lane  Name", "  LaneName") for row in rows]
+    sheet = read(*(row.replace("Freestyle\n", "Freestyle\nHeat 1 of 1  Finals\n") for row in glued))
+    assert [number for number, *_ in heats(sheet)] == ["1", "1", "2", "2"]
+    assert sheet.warnings == []
+
+
 def test_labels_of_two_columns_may_stand_in_one_row():
     """On a psych sheet nothing but their order tells where the second ones begin."""
     swimmers = f"""\

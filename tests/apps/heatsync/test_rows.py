@@ -97,6 +97,10 @@ from tests.apps.heatsync.paper import LANES, not_understood, read, swims
             "   6  Doe, Jane               15  ABC             custom",
             {"team": "ABC", "seed_time": "custom"},
         ),
+        (
+            "   7  Doe, Jane               15  ABC            BB   33.10",
+            {"team": "ABC", "standard": "BB", "seed_time": "33.10"},
+        ),
     ],
 )
 def test_a_swimmer_in_a_lane(row: str, expected: dict[str, object], by_line: bool):
@@ -123,6 +127,25 @@ def test_schools_have_years_instead_of_ages():
     """)
     (swim,) = found.swims
     assert (swim.school_year, swim.age, swim.team) == ("FR", None, "Harbor High")
+    assert found.warnings == []
+
+
+@pytest.mark.parametrize("shift", [-4, -2, 3])
+def test_ages_may_stand_beside_their_label(shift: int):
+    labels = "Lane  Name                   {}Age{}Team            Seed Time"
+    found = read(f"""\
+        Event 1  Girls 50 Yard Freestyle
+        {labels.format(" " * (4 + shift), " " * (4 - shift))}
+        Heat 1 of 1  Finals
+           1  Doe, Jane                   9     ABC             28.11
+           2  Roe, Anna                  10     12 Oaks         28.11
+           3  Poe, Alexandra                    12 Oaks         28.11
+    """)
+    assert [(swim.swimmer_name, swim.age, swim.team) for swim in found.swims] == [
+        ("Doe, Jane", 9, "ABC"),
+        ("Roe, Anna", 10, "12 Oaks"),
+        ("Poe, Alexandra", None, "12 Oaks"),
+    ]
     assert found.warnings == []
 
 
