@@ -37,8 +37,9 @@ def _psych(program: Program) -> Iterator[str]:
 
 
 def _same_number(program: Program) -> Iterator[str]:
+    """Of those that someone swims: a list of all events may stand before, in other words."""
     names: dict[str, list[str]] = defaultdict(list)
-    for event in program.events:
+    for event in dict.fromkeys(place.event for place in program.places):
         names[event.number].append(event.name)
     for number, found in names.items():
         if len(found) > 1:

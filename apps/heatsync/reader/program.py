@@ -69,7 +69,6 @@ class Place:
 @dataclass(slots=True)
 class Program:
     places: list[Place] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
     heats: list[Heat] = field(default_factory=list)
     with_alternates: list[Event] = field(default_factory=list)
     not_understood: list[Line] = field(default_factory=list)
@@ -148,7 +147,6 @@ class ProgramReader:
             event.name = heading.name
         elif event is None or not (heading.goes_on or event.name.startswith(heading.name)):
             event = self._events[heading.number] = Event(heading.number, heading.name)
-            self.program.events.append(event)
         return event
 
     def _open_event(self, heading: EventHeading) -> None:

@@ -50,6 +50,14 @@ def test_two_events_of_one_number():
     assert sheet.warnings == ["There are 2 events 1: Girls 50 Yard Free and Boys 50 Yard Free."]
 
 
+def test_a_list_of_all_events_may_stand_before_them():
+    order = "Order of Events\nEvent 1  Girls 8&U 25 Free\nEvent 2  Girls 50 Free"
+    program = f"Event 2  Girls 10 & Under 50 Yard Freestyle\n{LANES}\nHeat 1 of 1  Finals\n{ROW}"
+    sheet = read_sheet(paper([(order,), (program,)]))
+    assert [swim.event_name for swim in sheet.swims] == ["Girls 10 & Under 50 Yard Freestyle"]
+    assert sheet.warnings == []
+
+
 def test_alternates_do_not_swim():
     sheet = read(f"""\
         Event 1  Girls 50 Yard Free
