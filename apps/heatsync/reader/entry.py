@@ -115,7 +115,8 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
     entry.seed, entry.exhibition = seed["seed"], bool(seed["exhibition"])
     if words and _EXHIBITION.fullmatch(words[-1].text) and is_at_seed(words[-1], header):
         entry.exhibition, words = True, words[:-1]
-    if _ends_at_seed(words, header) and _STANDARD.fullmatch(words[-1].text):
+    is_relay = header is not None and header.is_relay
+    if not is_relay and _ends_at_seed(words, header) and _STANDARD.fullmatch(words[-1].text):
         entry.standard, words = words[-1].text, words[:-1]
     codes = [word.text for word in rest if _STANDARD.fullmatch(word.text)]
     entry.standard = " ".join(codes) or seed["standard"] or entry.standard
@@ -151,11 +152,13 @@ def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
 
 
 def _ends_at_seed(words: Sequence[Word], header: Header | None) -> bool:
-    """Whether the last word begins below the label of times, in a stretch of its own."""
+    """Whether the last word begins below the label of times, in a stretch of its own, and not
+    below the label before."""
     label = header and header.get("seed")
-    if not label or len(words) < 2 or words[-1].span == words[-2].span:
+    if not header or not label or len(words) < 2 or words[-1].span == words[-2].span:
         return False
-    return words[-1].x0 > label.x0 - words[-1].size
+    before = [extent.x1 for name in ("team", "relay") if (extent := header.get(name))]
+    return words[-1].x0 > max(label.x0 - words[-1].size, *before, 0.0)
 
 
 def _divided(words: Sequence[Word], header: Header | None) -> _Divided:

@@ -18,7 +18,11 @@ SEED = re.compile(
 )
 HOLDS_TIME = re.compile(r"\d[:.,]\d\d")
 
-AGE = re.compile(r"(?P<gender>[MWFBGX])?(?P<age>\d{1,3})|(?P<year>FR|SO|JR|SR|RS|GS|GR|5Y|\dTH)")
+# A year of birth may stand instead. It does not tell the age.
+AGE = re.compile(
+    r"(?P<gender>[MWFBGX])?(?:(?P<age>\d{1,3})|(?:19|20)\d\d)|"
+    r"(?P<year>FR|SO|JR|SR|RS|GS|GR|5Y|\dTH)"
+)
 
 # How far from its label an age may stand, in parts of its height.
 _BESIDE = 3.0

@@ -36,9 +36,10 @@ _LABELS = {
     "edad": "age",
     "equipo": "team",
     "relevo": "relay",
-    "tiempo": "seed",
-    "para": "time",
-    "sembrado": "time",
+    # "Tiempo para Sembrado" is so long that it runs over the label before it.
+    "tiempo": "filler",
+    "para": "filler",
+    "sembrado": "seed",
 }
 # Labels may meet.
 _GLUED = {some + other: len(some) for some in _LABELS for other in _LABELS}
@@ -107,7 +108,10 @@ def _header_from(
     rank = -1
     while index < len(row):
         label, word = labels[index], row[index]
-        if label is None or _ORDER.index(label) < rank or (label in extents and label != "time"):
+        if label == "filler":
+            index += 1
+            continue
+        if label is None or _ORDER.index(label) <= rank:
             break
         rank = _ORDER.index(label)
         if label == "time" and "seed" in extents:

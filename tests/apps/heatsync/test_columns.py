@@ -129,6 +129,27 @@ def test_labels_may_meet():
     assert sheet.warnings == []
 
 
+def test_a_label_may_run_over_the_one_before():
+    """The team below that one is no standard before the time."""
+    canvas = Canvas(file := io.BytesIO(), pagesize=(400, 400))
+    canvas.setFont("Times-Roman", 7)
+    labels = [(20, "Carril"), (42, "Nombre"), (132, "Edad"), (150, "Equipo")]
+    fields = [(150, "ABC"), (198, "NT"), (135, "M24"), (42, "Roe, Juan"), (30, "2")]
+    rows = [
+        [(20, "#1 Mixto 100 CL Metro Estilo Libre")],
+        [*labels, (146, "Tiempo para Sembrado")],
+        [(20, "Serie   1 of 1   Finales")],
+        fields,
+    ]
+    for row, stretches in enumerate(rows):
+        for x, text in stretches:
+            canvas.drawString(x, 300 - 10 * row, text)
+    canvas.save()
+    (swim,) = read_sheet(file.getvalue()).swims
+    assert (swim.swimmer_name, swim.age, swim.team) == ("Roe, Juan", 24, "ABC")
+    assert (swim.seed_time, swim.standard) == ("NT", None)
+
+
 def test_labels_of_two_columns_may_stand_in_one_row():
     """On a psych sheet nothing but their order tells where the second ones begin."""
     swimmers = f"""\

@@ -122,6 +122,17 @@ def test_a_team_whose_swimmers_are_not_known_is_there_all_the_same():
     assert {swim.swimmer_name for swim in sheet.swims} == {None}
 
 
+def test_the_letter_of_a_relay_is_no_standard():
+    sheet = read("""\
+        Event 5  Mixed 200 LC Meter Medley Relay
+        Lane  Team                  RelaySeed Time
+        Heat 1 of 1  Finals
+           1  Harbor Park                  A    2:28.11
+    """)
+    (swim,) = sheet.swims
+    assert (swim.team, swim.relay_letter, swim.standard) == ("Harbor Park", "A", None)
+
+
 def test_what_is_no_swimmer_is_told():
     sheet = relay(
         "   1  Harbor Park                A             2:28.11",

@@ -98,6 +98,10 @@ from tests.apps.heatsync.paper import LANES, not_understood, read, swims
             {"team": "ABC", "seed_time": "custom"},
         ),
         (
+            "   6  Doe, Jane             2011  ABC            33.10",
+            {"swimmer_name": "Doe, Jane", "age": None, "team": "ABC"},
+        ),
+        (
             "   7  Doe, Jane               15  ABC            BB   33.10",
             {"team": "ABC", "standard": "BB", "seed_time": "33.10"},
         ),
