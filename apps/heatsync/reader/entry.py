@@ -22,7 +22,7 @@ _RELAY_AGES = re.compile(r"[MWFX]\d{1,3}\+?")
 # A class such as (S9) or S9/SB8/SM9 may follow.
 _NAME = re.compile(r"['’‘ʻ]?[^\W\d_]\D{0,80}(?:\([\w /]+\)|\bS[BM]?\d{1,2}[\w/]*)?", re.IGNORECASE)
 # Of what may stand instead of a time, not all is known.
-_NO_TIME = re.compile(r"[A-Za-z]{2,8}")
+_NO_TIME = re.compile(r"[A-Za-z][A-Za-z./]{1,7}")
 # Exhibition, para, foreign and unattached swimmers.
 _MARKS = " *%#&+~^"
 

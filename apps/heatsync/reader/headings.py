@@ -63,8 +63,8 @@ _START = re.compile(
 )
 _START_ALONE = re.compile(rf"(?=Start|Inicia){_START.pattern}", re.IGNORECASE)
 _REST_OF_NAME = re.compile(
-    r"(?:(?:SC|LC|Yard|Meter|Freestyle|Backstroke|Breaststroke|Butterfly|Individual|Medley|IM|Relay)"
-    r"\s*)+"
+    r"(?:(?:SC|LC|Yard|Meter|Freestyle|Backstroke|Breaststroke|Butterfly|Individual|Medley|IM|Relay|"
+    r"Multi-Class|CL|CC|Metro|Estilo|Libre|de|Espalda|Pecho|Mariposa|Combinado|Relevo)\s*)+"
 )
 _RELAY = re.compile(r"relay|relevo", re.IGNORECASE)
 _LEGS = re.compile(r"\b(\d{1,2})\s*x\s*\d", re.IGNORECASE)

@@ -173,6 +173,18 @@ def test_lanes_without_a_heat_are_not_lost_among_the_notes():
     assert not_understood(sheet) == [" ".join(ROW.split())]
 
 
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [
+        ("Girls Multi-Class 100 LC Meter", "Freestyle Multi-Class"),
+        ("Mixto 12 y menores 100 CL Metro", "Estilo de Espalda"),
+    ],
+)
+def test_the_end_of_a_name_may_stand_in_the_next_line(name: str, rest: str):
+    sheet = read(f"Event 1  {name}\n{rest}\n{LANES}\nHeat 1 of 1  Finals\n{ROW}")
+    assert [swim.event_name for swim in sheet.swims] == [f"{name} {rest}"]
+
+
 def test_what_a_column_is_too_narrow_for_stands_in_the_next_line():
     sheet = read(f"""\
         #1 Girls 10 & Under 200 SC Meter Medley

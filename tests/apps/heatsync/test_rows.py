@@ -94,8 +94,8 @@ from tests.apps.heatsync.paper import LANES, not_understood, read, swims
             {"team": "ABC", "seed_time": "WD"},
         ),
         (
-            "   6  Doe, Jane               15  ABC             custom",
-            {"team": "ABC", "seed_time": "custom"},
+            "   6  Doe, Jane               15  ABC             n/t",
+            {"team": "ABC", "seed_time": "n/t"},
         ),
         (
             "   6  Doe, Jane             2011  ABC            33.10",
