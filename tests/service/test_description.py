@@ -8,6 +8,7 @@ import pytest
 import schemathesis
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from playwright.async_api import Page, expect
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -34,6 +35,14 @@ BOUNDED = settings(
     database=None,
     phases=[Phase.explicit, Phase.generate],
 )
+
+
+async def test_it_is_shown_in_a_browser_by_files_of_its_own(house: House, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(f"{house.url}/docs")
+    await expect(page.get_by_text("/v1/batches/{id}/results").first).to_be_visible()
+    assert all(url.startswith((house.url, "data:")) for url in asked), asked
 
 
 @dataclass(frozen=True)

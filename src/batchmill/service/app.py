@@ -11,6 +11,7 @@ from starlette.routing import Match
 
 from batchmill.config import ServiceSettings
 from batchmill.mill import Mill
+from batchmill.service.docs import add_docs
 from batchmill.service.problems import DOCUMENTED, answer
 from batchmill.service.routes import (
     artifacts,
@@ -61,9 +62,12 @@ def create_app(
         description="Durable batches of slow work on Postgres.",
         version=version("batchmill"),
         openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
         redirect_slashes=False,
     )
     app.include_router(service_router(mill, settings=settings, worker=worker))
+    add_docs(app)
     for kind in (HTTPException, Exception):
         app.add_exception_handler(kind, _answer)
     if settings.cors_origins:

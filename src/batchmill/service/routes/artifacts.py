@@ -78,6 +78,7 @@ async def link_artifact(
 @router.get(
     "/artifacts/{id}/content",
     name="batchmill.download_artifact",
+    summary="Download Artifact",
     response_class=Response,
     responses={
         200: {"content": ANY_BYTES, "description": "The file."},

@@ -66,7 +66,7 @@ async def list_batches(
     )
 
 
-@router.get("/{id}", name="batchmill.get_batch")
+@router.get("/{id}", name="batchmill.get_batch", summary="Get Batch")
 async def get_batch(request: Request, caller: Reader, id: UUID) -> schemas.Batch:
     return schemas.batch(await caller.mill.batch(id).get(), request)
 

@@ -36,6 +36,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/batches/{id}/events",
     name="batchmill.follow_batch",
+    summary="Follow Batch",
     response_class=Response,
     responses=ANSWERS,
 )
