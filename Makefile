@@ -1,5 +1,6 @@
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 2
+# More at once than cores: tests wait for servers about as long as they compute.
+PYTEST_ARGS ?= -n 3
 APP ?= heatsync
 PORT ?= 8300
 

@@ -237,11 +237,15 @@ def start_pgbouncer(
 
 
 def create_database(server_dsn: str, name: str, template: str = "template1") -> str:
-    statement = sql.SQL("create database {} template {}")
-    execute(server_dsn, statement.format(sql.Identifier(name), sql.Identifier(template)))
+    # Copying files is twice as fast here as writing every page of them to the log.
+    create = sql.SQL("create database {} template {} strategy file_copy")
     # Our user has the name of the schema, which would be searched for that alone; others have not.
-    statement = sql.SQL("alter database {} set search_path = public")
-    execute(server_dsn, statement.format(sql.Identifier(name)))
+    alter = sql.SQL("alter database {} set search_path = public")
+    execute(
+        server_dsn,
+        create.format(sql.Identifier(name), sql.Identifier(template)),
+        alter.format(sql.Identifier(name)),
+    )
     return with_database(server_dsn, name)
 
 
@@ -254,9 +258,10 @@ def with_database(dsn: str, name: str) -> str:
     return urlsplit(dsn)._replace(path=f"/{name}").geturl()
 
 
-def execute(dsn: str, statement: sql.Composed) -> None:
+def execute(dsn: str, *statements: sql.Composed) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(statement)
+        for statement in statements:
+            connection.execute(statement)
 
 
 def answers(dsn: str) -> bool:
