@@ -215,14 +215,22 @@ class ScheduleControls:
     async def delete(self, name: str, *, tenant: str = "default") -> None:
         await self._require("delete_schedule", name=name, tenant=tenant)
 
-    async def pause(self, name: str, *, tenant: str = "default") -> None:
-        await self._require("pause_schedule", name=name, tenant=tenant, paused=True)
+    async def pause(self, name: str, *, tenant: str = "default") -> ScheduleRecord:
+        return await self._set_paused(name, tenant, True)
 
-    async def resume(self, name: str, *, tenant: str = "default") -> None:
-        await self._require("pause_schedule", name=name, tenant=tenant, paused=False)
+    async def resume(self, name: str, *, tenant: str = "default") -> ScheduleRecord:
+        return await self._set_paused(name, tenant, False)
 
-    async def _require(self, query: str, *, name: str, tenant: str, **params: Any) -> None:
+    async def _set_paused(self, name: str, tenant: str, paused: bool) -> ScheduleRecord:
+        found = await self._require("pause_schedule", name=name, tenant=tenant, paused=paused)
+        return schedule_record(found)
+
+    async def _require(
+        self, query: str, *, name: str, tenant: str, **params: Any
+    ) -> dict[str, Any]:
         await self._mill.open()
         tenant = self._mill.tenant or tenant
-        if not await self._mill.database.rows(query, name=name, tenant=tenant, **params):
+        found = await self._mill.database.rows(query, name=name, tenant=tenant, **params)
+        if not found:
             raise NotFound(f'There is no schedule "{name}" of the tenant "{tenant}".')
+        return found[0]

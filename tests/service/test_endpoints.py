@@ -110,6 +110,10 @@ async def test_schedules_are_made_changed_and_deleted(ada: Tenant, bob: Tenant) 
     assert (await bob.client.get("/v1/schedules")).json() == {"schedules": [], "next": None}
     (only,) = (await ada.client.get("/v1/schedules")).json()["schedules"]
     assert (only["name"], only["timezone"]) == ("every night", "Europe/Vienna")
+    for action, paused in (("pause", True), ("resume", False)):
+        answer = await ada.client.post(f"/v1/schedules/every night/{action}")
+        assert (answer.status_code, answer.json()["paused"]) == (200, paused)
+        assert problem(await bob.client.post(answer.request.url)) == (404, "not_found")
     assert (await ada.client.delete("/v1/schedules/every night")).status_code == 204
     assert problem(await ada.client.delete("/v1/schedules/every night")) == (404, "not_found")
 

@@ -40,6 +40,19 @@ async def save_schedule(
     return schemas.Schedule.model_validate(saved)
 
 
+@router.post("/{name}/pause")
+async def pause_schedule(caller: Administrator, name: ScheduleName) -> schemas.Schedule:
+    """Lets it fire no more until it is resumed."""
+    found = await caller.mill.schedules.pause(name, tenant=caller.tenant)
+    return schemas.Schedule.model_validate(found)
+
+
+@router.post("/{name}/resume")
+async def resume_schedule(caller: Administrator, name: ScheduleName) -> schemas.Schedule:
+    found = await caller.mill.schedules.resume(name, tenant=caller.tenant)
+    return schemas.Schedule.model_validate(found)
+
+
 @router.delete("/{name}", status_code=204)
 async def delete_schedule(caller: Administrator, name: ScheduleName) -> None:
     """What it has started goes on."""

@@ -22,9 +22,13 @@ from saved cross join pg_notify('batchmill', 'upkeep')
 delete from batchmill.schedules where tenant = %(tenant)s and name = %(name)s returning name
 
 -- name: pause_schedule
-update batchmill.schedules set paused = %(paused)s
-where tenant = %(tenant)s and name = %(name)s
-returning pg_notify('batchmill', 'upkeep')
+with changed as (
+    update batchmill.schedules set paused = %(paused)s
+    where tenant = %(tenant)s and name = %(name)s
+    returning *
+)
+select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at, error
+from changed cross join pg_notify('batchmill', 'upkeep')
 
 -- name: schedules
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at, error
