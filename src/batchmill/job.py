@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from batchmill.artifacts.plain import Courier, SyncJobArtifacts
-from batchmill.domain.failure import storable
+from batchmill.domain.failure import MESSAGE_LENGTH, cut, storable
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.payload import Codec
 from batchmill.errors import InvalidInput
@@ -163,4 +163,5 @@ class _BoundLogger(logging.LoggerAdapter[logging.Logger]):
 def checked_progress(stage: str, message: str, percent: float | None) -> Progress:
     if percent is not None and not 0 <= percent <= 100:
         raise InvalidInput(f"Progress goes from 0 to 100 percent, not {percent!r}.")
-    return Progress(storable(stage), storable(message), percent)
+    stage, message = (storable(cut(text, MESSAGE_LENGTH)) for text in (stage, message))
+    return Progress(stage, message, percent)

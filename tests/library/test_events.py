@@ -387,3 +387,16 @@ async def test_progress_is_shown_while_the_job_runs(mill: Mill) -> None:
         assert (record.progress.stage, record.progress.percent) == ("half", 50)
         go.set()
         assert (await types(batch)).count("job_progress") == 1
+
+
+async def test_what_a_handler_says_is_cut_where_it_gets_long(mill: Mill) -> None:
+    @mill.task
+    async def talk(job: Job, n: int) -> None:
+        await job.progress("s" * 50_000_000, f"begin {'m' * 50_000_000} end")
+
+    async with mill.running():
+        batch = await mill.submit(talk, [1])
+        log = await log_of(batch)
+    (said,) = [event.data for event in log if event.type == "job_progress"]
+    assert len(said["stage"]) <= 1_000 and len(said["message"]) <= 1_000
+    assert said["message"].startswith("begin m") and said["message"].endswith("m end")

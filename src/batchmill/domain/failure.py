@@ -150,8 +150,8 @@ def classify(error: BaseException, rules: Sequence[Rule] = (), *, now: datetime)
     return Failure(
         code=storable(meaning.code),
         transient=meaning.transient,
-        message=storable(_cut(meaning.message, MESSAGE_LENGTH)),
-        detail=storable(_cut(_detail(error), DETAIL_LENGTH)),
+        message=storable(cut(meaning.message, MESSAGE_LENGTH)),
+        detail=storable(cut(_detail(error), DETAIL_LENGTH)),
         retry_after=_retry_after(source, now) if meaning.transient else None,
     )
 
@@ -332,12 +332,12 @@ def _members(error: BaseException) -> tuple[BaseException, ...]:
 
 def _text(error: BaseException) -> str:
     try:
-        return _cut(str(error), _TEXT_LENGTH)
+        return cut(str(error), _TEXT_LENGTH)
     except Exception:
         return "(its text cannot be had)"
 
 
-def _cut(text: str, length: int) -> str:
+def cut(text: str, length: int) -> str:
     """Both ends of a long text: what went wrong tends to stand at one of them."""
     if len(text) <= length:
         return text
