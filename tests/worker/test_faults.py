@@ -1,7 +1,6 @@
 """The database goes away, comes back, or is not what it was: the worker goes on by itself."""
 
 import asyncio
-import itertools
 import logging
 from collections.abc import AsyncIterator, Iterator
 
@@ -95,7 +94,8 @@ async def test_a_read_only_failover_is_waited_out(
     caplog.set_level(logging.WARNING, "batchmill")
     name = sql.info.dbname
     gate = Gate(mill)
-    async with mill.running(OPTIONS):
+    # A lease that outlives this, however slow the machine is.
+    async with mill.running(WorkerOptions(lease=600, concurrency=20)):
         batch = await mill.submit(gate.task, range(50))
         await first_started(batch)
         sql.execute(f'alter database "{name}" set default_transaction_read_only = on'.encode())
@@ -115,7 +115,7 @@ async def test_a_read_only_failover_is_waited_out(
     assert results.values == list(range(50))
     assert violations(sql) == []
     times = [record.created for record in caplog.records if record.name.startswith("batchmill")]
-    assert all(later - earlier > 0.9 for earlier, later in itertools.pairwise(times))
+    assert len(times) <= times[-1] - times[0] + 2
 
 
 async def until(condition) -> AsyncIterator[None]:
