@@ -356,6 +356,19 @@ def test_lanes_take_turns(engine: Engine, worker: int):
     assert turns == [str(large), str(small)] * 3
 
 
+def test_jobs_taken_ahead_come_from_few_lanes_and_those_to_start_now_from_many(
+    engine: Engine, worker: int
+):
+    for _ in range(20):
+        engine.batch("work", 200)
+    ahead = engine.claim(worker, "work", want=8, spare=792, work=800)
+    at_once = engine.claim(worker, "work", want=40)
+    first, second = ({claim.batch_id for claim in claims} for claims in (ahead, at_once))
+    assert (len(ahead), len(first)) == (800, 9)
+    assert (len(at_once), len(second)) == (40, 10)
+    assert not first & second
+
+
 def lose(engine: Engine, worker: int) -> int:
     """Lets the worker's lease lapse; returns the one that found out."""
     engine.advance_clock(LEASE + 1)

@@ -108,7 +108,8 @@ begin
     return answered(claimed, cardinality(job_ids), false, worker, want, next_at, since, refused, moment);
 end $$;
 
--- Locks and returns lanes with work and room, those that have waited longest first.
+-- Locks and returns lanes with work and room, those that have waited longest first: half as many as there
+-- is room for jobs, since most have several, and each is kept from other workers meanwhile.
 create function open_lanes(of_tasks text[], wants integer[], room integer) returns bigint[]
 language plpgsql as $$
 declare
@@ -120,7 +121,7 @@ begin
         cross join lateral (
             select id from lanes
             where lanes.task = w.task and is_open and ready_at <= moment
-            order by ready_at limit least(w.want, room, 200)
+            order by ready_at limit least(w.want, (room + 1) / 2, 200)
             for update skip locked) l);
 end $$;
 
@@ -238,8 +239,9 @@ declare
     last_id bigint[] := '{}';
     emptied boolean[] := '{}';
     behind bigint[] := '{}';
-    -- A lane costs as much as some jobs, so even where there are many, each gets a few of them.
-    share integer := greatest(ceil(room::numeric / cardinality(lane_ids)), 4);
+    -- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more
+    -- where jobs are so short that they are taken ahead.
+    share integer := greatest(ceil(room::numeric / cardinality(lane_ids)), spare / 8, 4);
 begin
     passed_over := false;
     if limit_ids <> '{}' then
