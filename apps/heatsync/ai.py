@@ -13,7 +13,14 @@ import httpx
 from pydantic import ValidationError
 
 from apps.heatsync.models import Extraction
-from apps.heatsync.reader import ExtractionFailed, Swim, SwimmerNotFound, is_same_name, normalised
+from apps.heatsync.reader import (
+    ExtractionFailed,
+    Swim,
+    SwimmerNotFound,
+    clock,
+    is_same_name,
+    normalised,
+)
 from apps.heatsync.settings import AiSettings
 
 LONGEST_TEXT = 400_000
@@ -126,7 +133,7 @@ def is_of(heading: Heading, swim: Swim) -> bool:
 
 def confirmed(swim: Swim, heading: Heading, text: str) -> Swim:
     """Without a time or a day that the sheet does not have."""
-    times = {clock(*found) for found in TIME.findall(heading.heat)}
+    times = {clock(*found) for found in TIME.findall(heading.heat)} - {None}
     days = list(days_in(text))
     is_in_time = bool(days and swim.session_date and min(days) <= swim.session_date <= max(days))
     return swim.model_copy(
@@ -142,12 +149,6 @@ def days_in(text: str) -> Iterator[date]:
         # There is no 31st of February.
         with suppress(ValueError):
             yield date(int(year), int(month), int(day))
-
-
-def clock(hour: str, minute: str, half: str) -> str:
-    """In a day of 24 hours."""
-    hours = int(hour) % 12 + 12 * (half.upper() == "PM") if half else int(hour)
-    return f"{hours:02}:{minute}"
 
 
 def last(heading: re.Pattern[str], lines: list[str]) -> str:

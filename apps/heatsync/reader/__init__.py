@@ -6,6 +6,7 @@
 Everything is decided by what is printed and where. What is not understood becomes a warning.
 """
 
+from apps.heatsync.reader.clock import clock
 from apps.heatsync.reader.errors import (
     AmbiguousSwimmer,
     ExtractionFailed,
@@ -30,6 +31,7 @@ __all__ = [
     "Sheet",
     "Swim",
     "SwimmerNotFound",
+    "clock",
     "find_swims",
     "is_same_name",
     "normalised",

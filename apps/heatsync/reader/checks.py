@@ -15,7 +15,7 @@ _LONGEST = 120
 
 
 def warnings_of(program: Program) -> list[str]:
-    checks = (_psych, _same_number, _missing, _twice, _alternates)
+    checks = (_psych, _same_number, _missing, _starts, _twice, _alternates)
     return [
         *(warning for check in checks for warning in few(check(program))),
         *few(_not_understood(program), "rows were not understood"),
@@ -61,6 +61,15 @@ def _missing(program: Program) -> Iterator[str]:
             )
         if len(said) > 1 or (said and max(numbers) > max(said)):
             yield f"Event {event.number} has heats that do not agree on how many there are."
+
+
+def _starts(program: Program) -> Iterator[str]:
+    for heat in program.heats:
+        if heat.no_start:
+            yield (
+                f"Event {heat.event.number}, heat {heat.number} has no time to start: "
+                f'"{heat.no_start}" is no time of a day.'
+            )
 
 
 def _twice(program: Program) -> Iterator[str]:

@@ -18,6 +18,8 @@ Two events may take turns. Then their heats are counted together, and each says 
 import re
 from typing import NamedTuple
 
+from apps.heatsync.reader.clock import clock
+
 # In English, and in the Spanish of MEET MANAGER. Diving has flights.
 EVENT_WORD = r"(?i:Evento?)"
 HEAT_WORD = r"(?i:Heat|Flight|Serie)"
@@ -56,9 +58,11 @@ _IS_EVENT = re.compile(
     r"(?:25|50|100|200|400|500|800|1000|1500|1650)(?!\s*min))\b",
     re.IGNORECASE,
 )
+# 1:05.33 is how long someone swims.
 _START = re.compile(
     r"(?:(?:Starts?(?: at)?|Inicia a las)\s*)?"
-    r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})\s*(?P<half>[AP])?\.?(?:M\b\.?)?",
+    r"(?<![\d:.])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?![.,:]?\d)"
+    r"\s*(?P<half>[AP])?\.?(?:M\b\.?)?",
     re.IGNORECASE,
 )
 _START_ALONE = re.compile(rf"(?=Start|Inicia){_START.pattern}", re.IGNORECASE)
@@ -82,12 +86,14 @@ class EventHeading(NamedTuple):
 
 class HeatHeading(NamedTuple):
     """`number` is None for a final that has a letter instead; `event` for a heat of the event
-    above. `share` is the one of two events that it belongs to."""
+    above. `share` is the one of two events that it belongs to. `no_start` is printed as the start,
+    and is no time of a day."""
 
     number: int | None
     of: int | None
     round: str | None
     start: str | None
+    no_start: str | None
     event: EventHeading | None
     share: str | None
     is_broken: bool
@@ -162,6 +168,7 @@ def stage_of(round: str | None) -> str:
 
 def _heat(number: int | None, of: int | None, rest: str) -> HeatHeading:
     start = _START.search(rest)
+    time = _clock(start) if start else None
     if start:
         rest = rest[: start.start()] + rest[start.end() :]
     share = _SHARE.search(rest)
@@ -173,7 +180,8 @@ def _heat(number: int | None, of: int | None, rest: str) -> HeatHeading:
         number,
         of,
         _round(rest[: within.start()] if within else rest),
-        _clock(start) if start else None,
+        time,
+        start[0].strip() if start and time is None else None,
         _event(within) if within else None,
         share["name"] if share else None,
         is_broken=rest.count("(") > rest.count(")"),
@@ -199,11 +207,5 @@ def _event(found: re.Match[str]) -> EventHeading:
     return EventHeading(number, name.strip(_EDGES), goes_on)
 
 
-def _clock(found: re.Match[str]) -> str:
-    """12 AM is midnight. Where people count to 24, MEET MANAGER writes 16:05 PM."""
-    hour, half = int(found["hour"]), (found["half"] or "").upper()
-    if half == "A" and hour == 12:
-        hour = 0
-    elif half == "P" and hour < 12:
-        hour += 12
-    return f"{hour:02}:{found['minute']}"
+def _clock(found: re.Match[str]) -> str | None:
+    return clock(found["hour"], found["minute"], found["half"])

@@ -42,13 +42,15 @@ class Event:
 
 @dataclass(slots=True, eq=False)
 class Heat:
-    """`of` is how many there are, where the sheet says so."""
+    """`of` is how many there are, where the sheet says so. `no_start` is printed as its start, and
+    is no time of a day."""
 
     event: Event
     number: int
     round: str | None
     of: int | None = None
     start: str | None = None
+    no_start: str | None = None
 
     @property
     def stage(self) -> str:
@@ -169,6 +171,7 @@ class ProgramReader:
         self._heat = self._find_heat(self._event, heading)
         self._heat.of = self._heat.of or heading.of
         self._heat.start = self._heat.start or heading.start
+        self._heat.no_start = self._heat.no_start or heading.no_start
         self._in_notes = self._in_alternates = False
         self._broken = self._event if heading.is_broken else None
         return True

@@ -45,10 +45,10 @@ SECOND = {
 }
 
 
-async def read(answer: Answer) -> Extraction:
+async def read(answer: Answer, text: str = TEXT) -> Extraction:
     async with serving({"/v1/chat/completions": answer}) as web:
         settings = AiSettings(base_url=f"{web.url}/v1", api_key="sk-secret", model="any")
-        return await read_with_model(TEXT, "Jane Doe", settings)
+        return await read_with_model(text, "Jane Doe", settings)
 
 
 def saying(*swims: dict[str, Any]) -> bytes:
@@ -95,6 +95,13 @@ async def test_times_and_days_are_those_of_the_sheet_or_none() -> None:
     for wrong in ("9:12", "21:12", "5:45 PM"):
         (found,) = (await read(saying(swim(heatStartTime=wrong, sessionDate="2031-01-01")))).events
         assert (found.heat_start_time, found.session_date) == (None, None)
+
+
+@pytest.mark.parametrize("time", ["25:06", "24:00", "09:99"])
+async def test_what_is_no_time_of_a_day_is_no_start_though_the_sheet_has_it(time: str) -> None:
+    text = TEXT.replace("09:12 AM", time)
+    (found,) = (await read(saying(swim(heatStartTime=time)), text)).events
+    assert found.heat_start_time is None
 
 
 async def test_an_answer_without_a_true_swim_is_that_the_swimmer_is_not_there() -> None:

@@ -46,11 +46,30 @@ def test_titles_of_events(text: str, number: str, name: str):
         ("Heat 1 of 4 Finals Starts at 16:05", "16:05"),
         ("Heat 1 of 4 Finals", None),
         ("Heat 2 Finals Starts at 01:05 p.m. (#12 Girls 50 Free)", "13:05"),
+        ("Heat 1 of 4 Finals (1:05.33 or faster)", None),
+        ("Heat 1 of 4 Finals (25:06.33 or faster)", None),
     ],
 )
 def test_starts_are_hours_of_the_day(text: str, start: str | None):
     heading = heat_heading(text)
     assert heading and (heading.start, heading.round) == (start, "Finals")
+
+
+@pytest.mark.parametrize("start", ["25:06", "24:00", "09:60 AM", "13:05 AM"])
+@pytest.mark.parametrize("rest", ["Finals", "(#1 Girls 50 Yard Free)"])
+def test_what_is_no_time_of_a_day_is_told_and_no_start(start: str, rest: str):
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Starts at {start} {rest}\n{ROW}")
+    assert [(swim.heat_number, swim.heat_start_time) for swim in sheet.swims] == [(1, None)]
+    assert sheet.warnings == [
+        f'Event 1, heat 1 has no time to start: "Starts at {start}" is no time of a day.'
+    ]
+
+
+def test_nor_is_it_below_the_heat():
+    starts = "Starts at 25:06"
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Finals\n{starts}\n{ROW}")
+    assert [(swim.heat_number, swim.heat_start_time) for swim in sheet.swims] == [(1, None)]
+    assert not_understood(sheet) == [starts]
 
 
 @pytest.mark.parametrize(
