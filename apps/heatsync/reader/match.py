@@ -64,9 +64,18 @@ def is_same_name(some: str, other: str) -> bool:
 
 
 def normalised(name: str) -> str:
-    """One text for names that differ only in how they are written, the given name first."""
-    family, _, given = name.partition(",")
-    return " ".join((*_tokens(given), *_tokens(family)))
+    """One text for names that differ only in how they are written, the given name first.
+
+    Without a comma nothing tells where the family name begins. So it is the last word, and where a
+    comma says otherwise, two spaces stand before it: `Ann Lee, Mary` is not `Lee, Mary Ann`.
+    """
+    name, remark = _apart(name)
+    family, comma, given = name.partition(",")
+    if not comma:
+        return " ".join((*_tokens(name), *remark))
+    first, last = _tokens(given), _tokens(family)
+    gap = [] if first and len(last) == 1 else [""]
+    return " ".join((*first, *gap, *last, *remark))
 
 
 def _called(swims: Sequence[Swim], name: str) -> list[Swim]:
@@ -93,17 +102,27 @@ def _fit(some: Iterable[_Reading], others: Sequence[_Reading]) -> bool:
 
 def _readings(name: str) -> list[_Reading]:
     """One with a comma. Without, any space may be where the family name begins."""
+    name, remark = _apart(name)
     family, comma, given = name.partition(",")
     if comma:
-        return [_reading(_tokens(given), _tokens(family))]
+        return [_reading(_tokens(given) + remark, _tokens(family))]
     tokens = _tokens(name)
-    return [_reading(tokens[:at], tokens[at:]) for at in range(1, len(tokens))]
+    return [_reading(tokens[:at] + remark, tokens[at:]) for at in range(1, len(tokens))]
 
 
 def _turned(name: str) -> list[_Reading]:
     """`Doe Jane`, which only a comma would tell from `Jane Doe`."""
+    name, remark = _apart(name)
     tokens = [] if "," in name else _tokens(name)
-    return [_reading(tokens[at:], tokens[:at]) for at in range(1, len(tokens))]
+    return [_reading(tokens[at:] + remark, tokens[:at]) for at in range(1, len(tokens))]
+
+
+def _apart(name: str) -> tuple[str, list[str]]:
+    """A name and what stands in brackets behind it. A nickname is part of the given name, also
+    where the family name comes last."""
+    text = _CLASS.sub(" ", name).strip()
+    before, bracket, inside = text.partition("(")
+    return (before, _tokens(bracket + inside)) if text.endswith(")") else (text, [])
 
 
 def _reading(given: list[str], family: list[str]) -> _Reading:

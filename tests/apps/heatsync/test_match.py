@@ -1,6 +1,8 @@
 """Names are equal or they are not."""
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from apps.heatsync.reader import (
     AmbiguousSwimmer,
@@ -136,6 +138,47 @@ def test_the_order_counts_if_both_are_there():
 def test_names_that_differ_only_in_how_they_are_written_are_one(name: str) -> None:
     assert normalised(name) == "zoe doe"
     assert is_same_name(name, "Zoë Doe")
+
+
+WORDS = st.lists(st.sampled_from(["Ann", "Lee", "Zoë", "A", "B", "Jr", "Ann-Lee"]), max_size=3)
+NICKNAMES = st.sampled_from(["", " (Bob)", " (Al)", " (S9)"])
+
+
+@st.composite
+def names(draw: st.DrawFn) -> str:
+    words = " ".join([draw(st.sampled_from(["Ann", "Lee"])), *draw(WORDS)])
+    return f"{words}{draw(st.sampled_from([',', ' ']))} {' '.join(draw(WORDS))}{draw(NICKNAMES)}"
+
+
+@given(names(), names())
+def test_names_that_are_told_apart_are_not_written_as_one(some: str, other: str):
+    # A family name alone is the same as nothing.
+    assume(len(some.split()) > 1 and len(other.split()) > 1)
+    assert is_same_name(some, other) or normalised(some) != normalised(other)
+
+
+@given(WORDS.filter(bool), st.sampled_from(["Lee", "Núñez", "O'Dea"]), NICKNAMES)
+def test_the_order_and_the_case_do_not_change_how_a_name_is_written(
+    words: list[str], family: str, nickname: str
+):
+    first = " ".join(words)
+    some, other = f"{family}, {first}{nickname}", f"{first} {family}{nickname}"
+    assert normalised(some) == normalised(other) == normalised(other.upper())
+    assert is_same_name(some, other)
+
+
+@pytest.mark.parametrize(
+    ("some", "other"),
+    [
+        ("Ann Lee, Mary", "Lee, Mary Ann"),
+        ("Ann Lee, Mary", "Mary Ann Lee"),
+        (", Mary Lee", "Mary Lee"),
+        ("Lee, Ann (BLUE)", "Lee, Ann (REDS)"),
+        ("Lee, Ann (BLUE)", "Lee, Ann"),
+    ],
+)
+def test_these_are_not_written_as_one(some: str, other: str):
+    assert normalised(some) != normalised(other)
 
 
 @pytest.mark.parametrize("name", ["Doe", "Zoé Roe", "Zo Doe", "Doe, Zoey", ""])
