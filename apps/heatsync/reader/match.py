@@ -3,7 +3,8 @@ child is worse than none.
 
 Equal are names of the same letters, whatever their case, accents, hyphens and apostrophes, and
 `Doe, Jane` and `Jane Doe`. A middle initial and a suffix count only where both names have one, and
-the class of a para swimmer does not count.
+the class of a para swimmer does not count. Of two who have one name, brackets tell which is meant:
+`Lee, Ann (BLUE)`.
 """
 
 import difflib
@@ -16,7 +17,7 @@ from apps.heatsync.reader.sheet import Swim
 from apps.heatsync.reader.text import fold
 
 # Of para swimmers: (S9), S9/SB8/SM9.
-_CLASS = re.compile(r"\(\w*\d[\w /]*\)|\bS[BM]?\d{1,2}\b[\w/]*", re.IGNORECASE)
+_CLASS = re.compile(r"\((?:S[BM]?\d{1,2}\b[ /]*)+\)|\bS[BM]?\d{1,2}\b[\w/]*", re.IGNORECASE)
 _SUFFIXES = {"jr", "sr", "ii", "iii", "iv"}
 _MOST_NAMED = 10
 
@@ -37,21 +38,18 @@ class _Reading(NamedTuple):
         )
 
 
-def find_swims(swims: Iterable[Swim], name: str, *, team: str | None = None) -> list[Swim]:
-    """All swims of the one who is called so, relays too. `team` tells two of one name apart.
+def find_swims(swims: Iterable[Swim], asked: str) -> list[Swim]:
+    """All swims of the one who is asked for, relays too: `Lee, Ann`, or `Lee, Ann (BLUE)`.
 
     A family name alone will do, if only one swimmer has it. Raises SwimmerNotFound or
     AmbiguousSwimmer.
     """
     named = [swim for swim in swims if swim.swimmer_name]
-    found = [swim for swim in _called(named, name) if team is None or _same(swim.team, team)]
-    swimmers = _swimmers(found)
-    if len(swimmers) > 1:
-        swimmers = [some for some in swimmers if _is_exactly(some, name)] or swimmers
+    swimmers = _asked_for(named, asked)
     if not swimmers:
-        raise _not_found(named, name)
+        raise _not_found(named, asked)
     if len(swimmers) > 1:
-        raise _ambiguous(swimmers, name)
+        raise _ambiguous(named, swimmers, asked)
     return swimmers[0]
 
 
@@ -76,6 +74,26 @@ def normalised(name: str) -> str:
     first, last = _tokens(given), _tokens(family)
     gap = [] if first and len(last) == 1 else [""]
     return " ".join((*first, *gap, *last, *remark))
+
+
+def _asked_for(swims: Sequence[Swim], asked: str) -> list[list[Swim]]:
+    """Brackets may be part of a name, or of a team. So all is a name, or else what is in them tells
+    who is meant."""
+    found = _who_are_called(swims, asked)
+    text = asked.strip()
+    brackets = [at for at, letter in enumerate(text) if letter == "(" and text.endswith(")")]
+    for at in brackets:
+        fact = _squashed(text[at + 1 : -1])
+        found = found or [
+            swimmer for swimmer in _who_are_called(swims, text[:at]) if fact in _facts(swimmer)
+        ]
+    return found
+
+
+def _who_are_called(swims: Sequence[Swim], name: str) -> list[list[Swim]]:
+    """Those who are called exactly so, if there are any."""
+    swimmers = _swimmers(_called(swims, name))
+    return [some for some in swimmers if _is_exactly(some, name)] or swimmers
 
 
 def _called(swims: Sequence[Swim], name: str) -> list[Swim]:
@@ -122,7 +140,8 @@ def _apart(name: str) -> tuple[str, list[str]]:
     where the family name comes last."""
     text = _CLASS.sub(" ", name).strip()
     before, bracket, inside = text.partition("(")
-    return (before, _tokens(bracket + inside)) if text.endswith(")") else (text, [])
+    is_whole = len(_tokens(before)) > 1 or "," in before
+    return (before, _tokens(bracket + inside)) if text.endswith(")") and is_whole else (text, [])
 
 
 def _reading(given: list[str], family: list[str]) -> _Reading:
@@ -182,26 +201,49 @@ def _not_found(swims: Iterable[Swim], name: str) -> SwimmerNotFound:
         family, _, given = _name(swim).partition(",")
         for order in (f"{given} {family}", f"{family} {given}"):
             printed.setdefault(" ".join(_tokens(order)), _name(swim))
-    near = difflib.get_close_matches(" ".join(_tokens(name)), printed, n=4, cutoff=0.7)
+    near = difflib.get_close_matches(" ".join(_tokens(_apart(name)[0])), printed, n=4, cutoff=0.7)
     suggestions = list(dict.fromkeys(printed[key] for key in near))
     hint = f" Did you mean {_either(suggestions)}?" if suggestions else " Check how it is written."
     return SwimmerNotFound(f'"{name}" is not on this sheet.{hint}', suggestions=suggestions)
 
 
-def _ambiguous(swimmers: Sequence[Sequence[Swim]], name: str) -> AmbiguousSwimmer:
-    candidates = [_described(swims) for swims in swimmers]
+def _ambiguous(
+    swims: Sequence[Swim], swimmers: Sequence[Sequence[Swim]], asked: str
+) -> AmbiguousSwimmer:
+    candidates = [_described(swimmer) for swimmer in swimmers]
     shown = _either(candidates[:_MOST_NAMED])
     return AmbiguousSwimmer(
-        f'"{name}" fits {len(candidates)} swimmers: {shown}. Give the whole name, and the team if '
-        "that is not enough.",
+        f'"{asked}" fits {len(candidates)} swimmers: {shown}.{_hint(swims, swimmers[0])}',
         candidates=candidates,
     )
 
 
-def _described(swims: Sequence[Swim]) -> str:
-    age = next((swim.age for swim in swims if swim.age is not None), None)
-    facts = [str(fact) for fact in (age, swims[0].team) if fact is not None]
-    return f"{_name(swims[0])} ({', '.join(facts)})" if facts else _name(swims[0])
+def _hint(swims: Sequence[Swim], swimmer: Sequence[Swim]) -> str:
+    """What to ask for instead, as long as it has to be."""
+    name = _name(swimmer[0])
+    ways = {
+        "the whole name": name,
+        "the team too": f"{name} ({swimmer[0].team})",
+        "the age too": _described(swimmer),
+    }
+    fitting = (what for what, text in ways.items() if len(_asked_for(swims, text)) == 1)
+    what = next(fitting, None)
+    return f' Give {what}: "{ways[what]}".' if what else ""
+
+
+def _described(swimmer: Sequence[Swim]) -> str:
+    facts = [str(fact) for fact in (_age(swimmer), swimmer[0].team) if fact is not None]
+    return f"{_name(swimmer[0])} ({', '.join(facts)})" if facts else _name(swimmer[0])
+
+
+def _facts(swimmer: Sequence[Swim]) -> set[str]:
+    """What may stand in brackets to tell who is meant: team, age, or both as they are shown."""
+    age, team = str(_age(swimmer) or ""), swimmer[0].team or ""
+    return {_squashed(text) for text in (team, age, age + team)} - {""}
+
+
+def _age(swimmer: Sequence[Swim]) -> int | None:
+    return next((swim.age for swim in swimmer if swim.age is not None), None)
 
 
 def _either(names: Sequence[str]) -> str:
