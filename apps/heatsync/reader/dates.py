@@ -21,8 +21,14 @@ _CERTAIN = ("%Y/%m/%d", "%d/%b/%Y", "%d/%b/%y")
 _MONTH_FIRST = (*_CERTAIN, "%m/%d/%Y", "%m/%d/%y")
 _DAY_FIRST = (*_CERTAIN, "%d/%m/%Y", "%d/%m/%y")
 
+# Short ones count before what a session is called, or another day: Sun Devils are a team.
+_SHORT = r"(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)"
+_PART = (
+    r"am|pm|noon|morning|afternoon|evening|night|sessions?|prelim\w*|finals?|timed|heats|trials?"
+)
 _WEEKDAY = re.compile(
-    r"\b(?:(mon|tue|wed|thu|fri|sat|sun)(?:s|rs?|nes|ur)?(?:day)?|"
+    rf"\b(?:(?:(?=\w+day\b)|(?={_SHORT}\b\W*(?:$|\d|(?:{_PART}|{_SHORT})\b)))"
+    r"(mon|tue|wed|thu|fri|sat|sun)(?:s|rs?|nes|ur)?(?:day)?|"
     r"(lunes|martes|miercoles|jueves|viernes|sabado|domingo)|"
     r"(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche))\b"
 )

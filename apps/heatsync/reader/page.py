@@ -76,7 +76,7 @@ def in_reading_order(pages: Iterable[Page]) -> Iterator[PageText]:
         top = _top(rows)
         body = [word for row in rows[top:] if not is_about_software(text_of(row)) for word in row]
         lines = list(_lines(number, body, columns.lefts))
-        yield PageText([text_of(row) for row in rows[:top]], lines)
+        yield PageText([text_of(_once(row)) for row in rows[:top]], lines)
 
 
 def _without_watermark(words: Sequence[Word]) -> list[Word]:
@@ -164,6 +164,13 @@ def _top(rows: Sequence[Row]) -> int:
     first = next(number for number, row in enumerate(rows) if _is_body(row))
     titles = [number for number in range(first) if is_title(text_of(rows[number]))]
     return titles[-1] + 1 if titles else first
+
+
+def _once(row: Row) -> Row:
+    """Where two pages are printed side by side, they have one head each."""
+    half = len(row) // 2
+    is_twice = text_of(row[:half]) == text_of(row[half:]) and row[half].span != row[half - 1].span
+    return row[:half] if is_twice else row
 
 
 def _is_body(row: Row) -> bool:

@@ -54,6 +54,15 @@ def test_who_prints_or_permits_a_meet_is_no_venue():
     assert (sheet.meet_name, sheet.venue) == ("Open", None)
 
 
+def test_two_pages_may_be_printed_side_by_side():
+    gap = " " * 9
+    rows = ("Walla Open - 6/27/2025 to 6/29/2025", "Walla Walla", "Meet Program - Saturday PM")
+    sheet = headed(*(row + gap + row for row in rows))
+    assert (sheet.meet_name, sheet.venue) == ("Walla Open", "Walla Walla")
+    assert sheet.session_title == "Saturday PM"
+    assert headed(*rows).venue == "Walla Walla"
+
+
 def test_the_days_may_stand_below_the_name():
     sheet = headed("Harbor Swim Club", "Open", "6/27/2025 to 6/29/2025", "Meet Program - Sunday")
     assert (sheet.meet_name, sheet.venue) == ("Open", None)
@@ -121,6 +130,10 @@ def test_or_else_the_month_does_with_a_warning():
         ("Day Two", 28),
         ("Third Day", 29),
         ("11/12 and 13/14 Sunday", 29),
+        ("Session 3 - Sat. AM", 28),
+        ("Sun Devils Session Sat", 28),
+        ("Sun 29th", 29),
+        ("Sat Afternoon Session", 28),
     ],
 )
 def test_a_session_is_on_the_day_that_its_title_names(title: str, day: int):
@@ -129,7 +142,17 @@ def test_a_session_is_on_the_day_that_its_title_names(title: str, day: int):
     assert sheet.warnings == []
 
 
-@pytest.mark.parametrize("title", ["Session 4", "Tuesday AM", "Friday & Saturday", "Day 9"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Session 4",
+        "Tuesday AM",
+        "Friday & Saturday",
+        "Day 9",
+        "Sun Devils Session",
+        "Sat & Sun",
+    ],
+)
 def test_or_else_on_the_first_day_with_a_warning(title: str):
     sheet = headed("Open - 6/27/2025 to 6/29/2025", f"Meet Program - {title}")
     assert sheet.swims[0].session_date == date(2025, 6, 27)
