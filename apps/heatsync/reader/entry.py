@@ -8,13 +8,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from apps.heatsync.reader.fields import AGE, HOLDS_TIME, SEED, age_at, is_at_seed, unglued
+from apps.heatsync.reader.fields import (
+    AGE,
+    GENDER,
+    HOLDS_TIME,
+    SEED,
+    age_at,
+    is_alone,
+    is_at_seed,
+    unglued,
+)
 from apps.heatsync.reader.header import Header
 from apps.heatsync.reader.words import Word, text_of
 
 # Ranks that are tied have a star.
 _LANE = re.compile(r"\*?(?P<number>\d{1,3})")
 _BLANK = re.compile(r"(?P<standard>[A-Z]{0,4})(?:_+|[-–—.]{2,})")
+_DASH = re.compile(r"[-–—]")
 _EXHIBITION = re.compile(r"[xX]")
 _STANDARD = re.compile(r"\*|[A-Za-z][\w*+#/-]{0,7}")
 _RELAY_LETTER = re.compile(r"['\"]?(?P<letter>[A-Z])['\"]?")
@@ -25,6 +35,9 @@ _NAME = re.compile(r"['’‘ʻ]?[^\W\d_]\D{0,80}(?:\([\w /]+\)|\bS[BM]?\d{1,2}[
 _NO_TIME = re.compile(r"[A-Za-z][A-Za-z./]{1,7}")
 # Exhibition, para, foreign and unattached swimmers.
 _MARKS = " *%#&+~^"
+_COMMA = re.compile(r"\s*,\s*")
+# The association of a team, such as MR.
+_LSC = re.compile(r"[A-Z]{2}")
 
 _Divided = tuple[Sequence[Word], Word | None, Sequence[Word]]
 
@@ -57,12 +70,12 @@ class Entry:
 
 
 def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
-    entry, words = _around(words, header)
+    entry, words = _around(words, header, is_relay=False)
     if not words:
         return _empty_lane(entry)
     name, age, team = _divided(words, header)
     entry.person = person(text_of(name), age.text.upper() if age else None)
-    entry.team = text_of(team) or None
+    entry.team = text_of(_without_lsc(team, header)) or None
     if entry.person is None or HOLDS_TIME.search(entry.team or ""):
         return None
     if not team and _reach_team(name, header):
@@ -72,9 +85,10 @@ def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
 
 
 def read_relay(words: Sequence[Word], header: Header | None) -> Entry | None:
-    entry, words = _around(words, header)
+    entry, words = _around(words, header, is_relay=True)
     if not words:
         return _empty_lane(entry)
+    words = _without_lsc(words, header)
     if len(words) > 1 and (found := _RELAY_LETTER.fullmatch(words[-1].text)):
         entry.relay, words = found["letter"], words[:-1]
     entry.team = text_of(word for word in words if not _RELAY_AGES.fullmatch(word.text))
@@ -84,9 +98,11 @@ def read_relay(words: Sequence[Word], header: Header | None) -> Entry | None:
 
 def person(name: str, age: str | None) -> Person | None:
     """None for what cannot be a name."""
-    name = name.strip(_MARKS)
+    name = _COMMA.sub(", ", name).strip(_MARKS)
     if not _NAME.fullmatch(name):
         return None
+    if age and GENDER.fullmatch(age):
+        return Person(name, gender=age)
     found = AGE.fullmatch(age) if age else None
     if not found:
         return Person(name)
@@ -98,7 +114,9 @@ def _empty_lane(entry: Entry) -> Entry | None:
     return entry if entry.number is not None and entry.seed is None else None
 
 
-def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequence[Word]]:
+def _around(
+    words: Sequence[Word], header: Header | None, *, is_relay: bool
+) -> tuple[Entry, Sequence[Word]]:
     """The lane before a name, the time and the standard after it, and the words in between."""
     entry = Entry()
     words, entry.standard = _without_blanks(unglued(words, header))
@@ -111,12 +129,12 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
         return entry, words
     seed = SEED.fullmatch(words[at].text)
     assert seed
-    words, rest = words[:at], words[at + 1 :]
+    words, time, rest = words[:at], words[at], words[at + 1 :]
     entry.seed, entry.exhibition = seed["seed"], bool(seed["exhibition"])
     if words and _EXHIBITION.fullmatch(words[-1].text) and is_at_seed(words[-1], header):
         entry.exhibition, words = True, words[:-1]
-    is_relay = header is not None and header.is_relay
-    if not is_relay and _ends_at_seed(words, header) and _STANDARD.fullmatch(words[-1].text):
+    is_before = _ends_at_seed(words, header) or _meets(words, time)
+    if not is_relay and is_before and _STANDARD.fullmatch(words[-1].text):
         entry.standard, words = words[-1].text, words[:-1]
     codes = [word.text for word in rest if _STANDARD.fullmatch(word.text)]
     entry.standard = " ".join(codes) or seed["standard"] or entry.standard
@@ -126,10 +144,10 @@ def _around(words: Sequence[Word], header: Header | None) -> tuple[Entry, Sequen
 def _without_blanks(words: Sequence[Word]) -> tuple[Sequence[Word], str | None]:
     """Lines to write on, `____`. `B____` says that the swimmer has met a standard."""
     kept, standard = [], None
-    for word in words:
+    for at, word in enumerate(words):
         if found := _BLANK.fullmatch(word.text):
             standard = found["standard"] or standard
-        else:
+        elif not (_DASH.fullmatch(word.text) and is_alone(words, at)):
             kept.append(word)
     return kept, standard
 
@@ -159,6 +177,27 @@ def _ends_at_seed(words: Sequence[Word], header: Header | None) -> bool:
         return False
     before = [extent.x1 for name in ("team", "relay") if (extent := header.get(name))]
     return words[-1].x0 > max(label.x0 - words[-1].size, *before, 0.0)
+
+
+def _meets(words: Sequence[Word], time: Word) -> bool:
+    """Whether the last word is a letter before a time, as in `B28.11`, and not the end of a team
+    that reaches so far."""
+    own = [word for word in words if word.span == time.span]
+    return len(own) == 1 and len(own[0].text) == 1 and own[0].x1 == time.x0
+
+
+def _without_lsc(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
+    return [word for at, word in enumerate(words) if not _is_lsc(words, at, header)]
+
+
+def _is_lsc(words: Sequence[Word], at: int, header: Header | None) -> bool:
+    """The association of a team has a label of its own, or stands before that of teams."""
+    word, lsc, team = words[at], header and header.get("lsc"), header and header.get("team")
+    if len(words) < 2 or not _LSC.fullmatch(word.text) or not is_alone(words, at):
+        return False
+    if lsc:
+        return lsc.x0 - word.size < word.x0 and word.x1 < lsc.x1 + word.size
+    return at == 0 and team is not None and word.x1 < team.x0
 
 
 def _divided(words: Sequence[Word], header: Header | None) -> _Divided:

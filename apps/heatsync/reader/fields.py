@@ -5,13 +5,13 @@ else the change from letters to digits tells where one ends.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from apps.heatsync.reader.header import Header
 from apps.heatsync.reader.words import Word, halves
 
 _TIME = r"(?:\d{1,2}[:.])?(?:\d{1,2}:)?\d{1,3}[.,]\d{1,2}(?:[YLSM]|[*#@!$&+]+)?"
-_NO_TIME = r"(?:NT|NS|NP|ND|NQ|SCR|WD|DQ|DNF|DNS|DFS)[YLS]?"
+_NO_TIME = r"(?:NT|NS|NP|ND|NQ|SCR|WD|DQ|DNF|DNS|DFS)[YLS]?|(?i:No Time)"
 # J is the decision of a judge. B and Q are bonus swims and those that qualify.
 SEED = re.compile(
     rf"(?P<exhibition>[xX])?[J*#@!$&+]?(?P<seed>{_TIME}|{_NO_TIME})(?P<standard>[BQ])?"
@@ -23,6 +23,8 @@ AGE = re.compile(
     r"(?P<gender>[MWFBGX])?(?:(?P<age>\d{1,3})|(?:19|20)\d\d)|"
     r"(?P<year>FR|SO|JR|SR|RS|GS|GR|5Y|\dTH)"
 )
+# May stand instead of an age. Elsewhere it is an initial.
+GENDER = re.compile(r"[MWF]")
 
 # How far from its label an age may stand, in parts of its height.
 _BESIDE = 3.0
@@ -56,23 +58,45 @@ def age_at(words: Sequence[Word], header: Header | None) -> int | None:
         if at and AGE.fullmatch(word.text.upper() if is_labelled else word.text)
     ]
     found = [at for at in ages if is_at_age(words[at], header)] or [
-        at for at in ages if _is_alone(words, at) and is_at_age(words[at], header, _BESIDE)
+        at for at in ages if is_alone(words, at) and is_at_age(words[at], header, _BESIDE)
     ]
+    if not found:
+        return _gender_at(words, header)
     # SO and JR may be the end of a name.
     return min(found, key=lambda at: (not words[at].text[-1].isdigit(), at), default=None)
 
 
-def _is_alone(words: Sequence[Word], at: int) -> bool:
+def _gender_at(words: Sequence[Word], header: Header | None) -> int | None:
+    """Where no age is. Without a label only before a team, which may be called M."""
+    last = len(words) if header and header.get("age") else len(words) - 1
+    for at, word in enumerate(words[:last]):
+        if at and GENDER.fullmatch(word.text) and is_alone(words, at) and is_at_age(word, header):
+            return at
+    return None
+
+
+def is_alone(words: Sequence[Word], at: int) -> bool:
     return all(word.span != words[at].span for word in (*words[:at], *words[at + 1 :]))
 
 
 def unglued(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
     """Fields that meet, as words of their own."""
     pieces: list[Word] = []
-    for word in words:
+    for word in _joined(words):
         cut = _cut(word, pieces[-1] if pieces else None, header)
         pieces += halves(word, cut) if cut else [word]
     return _age_unglued(pieces, header)
+
+
+def _joined(words: Sequence[Word]) -> Iterator[Word]:
+    """`No Time` is one field."""
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word.text.casefold() == "no" and rest and rest[0].text.casefold() == "time":
+            time = rest.pop(0)
+            word = word._replace(text=f"{word.text} {time.text}", x1=time.x1, seam=0)
+        yield word
 
 
 def _cut(word: Word, before: Word | None, header: Header | None) -> int:

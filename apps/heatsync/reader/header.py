@@ -1,6 +1,7 @@
 """The line above the swimmers: what stands where.
 
     Lane  Name              Age  Team        Seed Time
+    Lane  Name              Age  LSC  Team   Seed Time
     Lane  Team                   Relay       Seed Time
           Name              Age  Team        Seed Time      (psych sheets)
 
@@ -22,6 +23,7 @@ _LABELS = {
     "year": "age",
     "gr": "age",
     "grade": "age",
+    "lsc": "lsc",
     "team": "team",
     "school": "team",
     "club": "team",
@@ -45,10 +47,12 @@ _LABELS = {
 _GLUED = {some + other: len(some) for some in _LABELS for other in _LABELS}
 # Labels come in this order, so one that goes back is of the next column.
 _ORDER = ("lane", "name", "age", "team", "relay", "seed", "time")
+_ANYWHERE = {"filler", "lsc"}
 # A column begins where these follow each other. A swimmer may be called Lane.
 _BEGINNINGS = {
     ("lane", "name"),
     ("lane", "team"),
+    ("lane", "lsc"),
     ("lane", "relay"),
     ("name", "age"),
     ("name", "team"),
@@ -62,7 +66,7 @@ class Extent(NamedTuple):
 
 
 class Header(NamedTuple):
-    """Extents of labels: lane, name, age, team, relay, seed."""
+    """Extents of labels: lane, name, age, lsc, team, relay, seed."""
 
     extents: dict[str, Extent]
 
@@ -108,7 +112,9 @@ def _header_from(
     rank = -1
     while index < len(row):
         label, word = labels[index], row[index]
-        if label == "filler":
+        if label in _ANYWHERE:
+            if label == "lsc":
+                extents[label] = Extent(word.x0, word.x1)
             index += 1
             continue
         if label is None or _ORDER.index(label) <= rank:

@@ -17,7 +17,7 @@ from apps.heatsync.reader.words import Word, text_of
 _NUMBER = r"(?<!S)(?<!S\d)(?<!S[BM])(?<!S[BM]\d)\d\)"
 _NUMBERED = re.compile(rf"(?P<leg>\d)\)\s*(?P<who>.*?)\s*(?={_NUMBER}|$)")
 _NAME_AND_AGE = re.compile(r"(?P<name>\D+?)\s*(?P<age>[MWFBGX]?\d{1,3})")
-_LISTED = re.compile(r"[^,]+, [^,]+")
+_LISTED = re.compile(r"[^,]+, ?[^,]+")
 _BLANK = re.compile(r"_+")
 
 Legs = dict[int, Person]

@@ -53,7 +53,7 @@ def test_or_with_nothing_but_their_names():
     sheet = relay(
         "   2  XYZ                         B             NT",
         "      Doe, Jill              Van Roe, Ann",
-        "      Coe, Al                Poe, Bo",
+        "      Coe,Al                 Poe, Bo",
     )
     assert [(swim.leg, swim.swimmer_name) for swim in sheet.swims] == [
         (1, "Doe, Jill"),
@@ -128,9 +128,10 @@ def test_the_letter_of_a_relay_is_no_standard():
         Lane  Team                  RelaySeed Time
         Heat 1 of 1  Finals
            1  Harbor Park                  A    2:28.11
+           2  Harbor Park                      A2:28.11
     """)
-    (swim,) = sheet.swims
-    assert (swim.team, swim.relay_letter, swim.standard) == ("Harbor Park", "A", None)
+    for swim in sheet.swims:
+        assert (swim.team, swim.relay_letter, swim.standard) == ("Harbor Park", "A", None)
 
 
 def test_what_is_no_swimmer_is_told():

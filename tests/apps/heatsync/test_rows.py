@@ -105,11 +105,47 @@ from tests.apps.heatsync.paper import LANES, not_understood, read, swims
             "   7  Doe, Jane               15  ABC            BB   33.10",
             {"team": "ABC", "standard": "BB", "seed_time": "33.10"},
         ),
+        (
+            "   7  Doe, Jane W              W  ABC            33.10",
+            {"swimmer_name": "Doe, Jane W", "age": None, "gender": "W", "team": "ABC"},
+        ),
+        (
+            "   7  Doe, Jane               15  ABC            B33.10",
+            {"team": "ABC", "standard": "B", "seed_time": "33.10"},
+        ),
+        (
+            "   7  Doe, Jane               15  ABC            No Time",
+            {"team": "ABC", "seed_time": "No Time"},
+        ),
+        (
+            "   7  Doe, Jane               15  ABC - XY           -",
+            {"team": "ABC - XY", "seed_time": None},
+        ),
+        (
+            "   7  Kesford,Hugo            15  ABC            33.10",
+            {"swimmer_name": "Kesford, Hugo", "age": 15},
+        ),
     ],
 )
 def test_a_swimmer_in_a_lane(row: str, expected: dict[str, object], by_line: bool):
     (swim,) = swims(row, by_line=by_line)
     assert {field: getattr(swim, field) for field in expected} == expected
+
+
+def test_letters_before_teams_and_times_need_no_labels():
+    sheet = read("""\
+        Event 1  Girls 50 Yard Freestyle
+        Heat 1 of 1  Finals
+           1  Doe, Jane      W  ABC        33.10
+           2  Roe, Ann W    12  ABC       B33.10
+           3  Poe, Amy      12  Club B     33.10
+    """)
+    assert [(swim.team, swim.gender, swim.standard) for swim in sheet.swims] == [
+        ("ABC", "W", None),
+        ("ABC", None, "B"),
+        ("Club B", None, None),
+    ]
+    assert sheet.warnings == []
 
 
 def test_empty_lanes_are_no_swims():
@@ -132,6 +168,24 @@ def test_schools_have_years_instead_of_ages():
     (swim,) = found.swims
     assert (swim.school_year, swim.age, swim.team) == ("FR", None, "Harbor High")
     assert found.warnings == []
+
+
+@pytest.mark.parametrize("by_line", [False, True])
+@pytest.mark.parametrize(
+    ("labels", "rows"),
+    [
+        ("LSC  Team    ", ["MR   ABC     ", "     MR      ", "MR   MR ABC  "]),
+        ("     Team    ", ["MR   ABC     ", "     MR      ", "MR   MR ABC  "]),
+        ("Team     LSC ", ["ABC      MR  ", "MR           ", "MR ABC   MR  "]),
+    ],
+)
+def test_an_association_is_not_part_of_its_team(labels: str, rows: list[str], by_line: bool):
+    lanes = [f"   {lane}  Doe, Jane       11  {row}  28.11" for lane, row in enumerate(rows)]
+    title = "Event 1  Girls 50 Yard Freestyle"
+    header = f"Lane  Name           Age  {labels}  Seed Time"
+    sheet = read("\n".join([title, header, "Heat 1 of 1  Finals", *lanes]), by_line=by_line)
+    assert [swim.team for swim in sheet.swims] == ["ABC", "MR", "MR ABC"]
+    assert sheet.warnings == []
 
 
 @pytest.mark.parametrize("shift", [-4, -2, 3])
