@@ -37,7 +37,7 @@ _WEEKDAYS = (
     ("lunes", "martes", "miercoles", "jueves", "viernes", "sabado", "domingo"),
     ("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"),
 )
-_MONTHS = (
+MONTHS = (
     ("january", "enero"), ("february", "febrero"), ("march", "marzo"), ("april", "abril"),
     ("may", "mayo"), ("june", "junio"), ("july", "julio"), ("august", "agosto"),
     ("september", "septiembre"), ("october", "octubre"), ("november", "noviembre"),
@@ -89,7 +89,7 @@ class Calendar:
             found = {(month, day) for day, month in found}
         text = fold(title)
         named = (*_DAY_MONTH.finditer(text), *_MONTH_DAY.finditer(text))
-        return found | {(_month(name["month"]), int(name["day"])) for name in named}
+        return found | {(month_of(name["month"]), int(name["day"])) for name in named}
 
     def _days(self) -> list[date]:
         return [self.first + timedelta(days=n) for n in range((self.last - self.first).days + 1)]
@@ -141,9 +141,10 @@ def _weekdays(title: str) -> set[int]:
     }
 
 
-def _month(text: str) -> int:
+def month_of(text: str) -> int:
     """0 for what is no month."""
-    found = (any(name.startswith(text) for name in names) for names in _MONTHS)
+    text = fold(text)
+    found = (any(name.startswith(text) for name in names) for names in MONTHS)
     return next((number for number, is_it in enumerate(found, start=1) if is_it), 0)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from apps.heatsync.reader.dates import DATE
+from apps.heatsync.reader.spelled import in_numbers
 
 _SOFTWARE = re.compile(r"(?P<licence>.*?)\s*(?:HY-?TEK.{0,3}\s*)?\bMEET MANAGER\b.*", re.IGNORECASE)
 _TITLE = re.compile(
@@ -23,8 +24,13 @@ _TITLE_LAST = re.compile(
     re.IGNORECASE,
 )
 _MEET = re.compile(
-    rf"(?P<name>.*?)\s*[-–—]*\s*(?P<first>{DATE})(?:\s*(?:to|through|[-–—])\s*(?P<last>{DATE}))?"
+    rf"(?P<name>.*?)\s*[-–—,]*\s*(?P<first>{DATE})(?:\s*(?:to|through|[-–—])\s*(?P<last>{DATE}))?"
     r"(?:\s.*)?"
+)
+_SESSION = re.compile(
+    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Day \d|Session|Jornada|Prelims?|Finals?|"
+    r"Timed Finals?|Morning|Afternoon|Evening)\b.{0,60}|.{1,40}\bSession\b.{0,20}",
+    re.IGNORECASE,
 )
 _SITE = re.compile(r"(?P<site>.*?)\s*[-–—]\s*Site Licen[cs]e", re.IGNORECASE)
 _FOOTER = re.compile(r"Licensed to\b.*|(?:Page|Página) \d+(?: of \d+)?", re.IGNORECASE)
@@ -45,6 +51,12 @@ def is_title(row: str) -> bool:
     return bool(_title(row))
 
 
+def is_session(row: str, title: str) -> bool:
+    """Whether a row below a title says which session follows, if the title does not."""
+    found = _title(title)
+    return bool(found and not found["rest"] and _SESSION.fullmatch(row))
+
+
 def _title(row: str) -> re.Match[str] | None:
     return _TITLE.fullmatch(row) or _TITLE_LAST.fullmatch(row)
 
@@ -55,7 +67,7 @@ def is_about_software(row: str) -> bool:
 
 
 def read_head(rows: Iterable[str]) -> Head:
-    head, others = Head(), []
+    head, others, above = Head(), [], ""
     for row in rows:
         if found := _SOFTWARE.fullmatch(row):
             site = _SITE.fullmatch(found["licence"])
@@ -63,13 +75,16 @@ def read_head(rows: Iterable[str]) -> Head:
         elif found := _title(row):
             head.is_results = found["kind"].casefold() in ("results", "resultados")
             head.session = found["rest"] or None
-        elif not head.first_day and (found := _MEET.fullmatch(row)):
+        elif is_session(row, above):
+            head.session = row
+        elif not head.first_day and (found := _MEET.fullmatch(in_numbers(row))):
             # Above stands whose program it is, or the name.
             head.meet = found["name"] or (others[-1] if others else None)
             head.first_day, head.last_day = found["first"], found["last"] or found["first"]
             others = []
         elif not (is_about_software(row) or _NO_PLACE.match(row)):
             others.append(row)
+        above = row
     if head.meet is None and others:
         head.meet = others.pop(0)
     if others:

@@ -12,7 +12,7 @@ from statistics import median
 from typing import NamedTuple
 
 from apps.heatsync.reader.fields import SEED
-from apps.heatsync.reader.head import is_about_software, is_title
+from apps.heatsync.reader.head import is_about_software, is_session, is_title
 from apps.heatsync.reader.header import Header, find_headers
 from apps.heatsync.reader.headings import EVENT_WORD, HEAT_WORD
 from apps.heatsync.reader.pdf import Page
@@ -160,10 +160,15 @@ def _is_heading(row: Row, at: int) -> bool:
 
 
 def _top(rows: Sequence[Row]) -> int:
-    """How many rows are the head: up to the title, or to the first heading or lane."""
+    """How many rows are the head: up to the title, with the session, or to the first heading or
+    lane."""
     first = next(number for number, row in enumerate(rows) if _is_body(row))
-    titles = [number for number in range(first) if is_title(text_of(rows[number]))]
-    return titles[-1] + 1 if titles else first
+    texts = [text_of(_once(row)) for row in rows[:first]]
+    titles = [number for number, text in enumerate(texts) if is_title(text)]
+    if not titles:
+        return first
+    title, below = titles[-1], titles[-1] + 1
+    return below + (below < first and is_session(texts[below], texts[title]))
 
 
 def _once(row: Row) -> Row:

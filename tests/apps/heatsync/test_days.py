@@ -44,6 +44,22 @@ def test_titles_of_sheets(title: str):
     assert (sheet.session_title, sheet.venue) == ("Saturday PM", None)
 
 
+@pytest.mark.parametrize(
+    "session", ["Session 3 - Saturday PM", "Saturday PM", "Day 2", "Sun Devils Session 3, Sat"]
+)
+def test_a_session_may_be_named_below_the_title(session: str):
+    sheet = headed("Open - 6/27/2025 to 6/29/2025", "Meet Program", session)
+    assert (sheet.session_title, sheet.venue) == (session, None)
+    assert sheet.swims[0].session_date == date(2025, 6, 28)
+    assert sheet.warnings == []
+
+
+@pytest.mark.parametrize("row", ["Welcome to the pool", "Medals are given on Sunday"])
+def test_other_rows_below_the_title_are_no_session(row: str):
+    sheet = headed("Open - 6/27/2025", "Meet Program", row)
+    assert sheet.session_title is None
+
+
 def test_who_prints_or_permits_a_meet_is_no_venue():
     sheet = headed(
         "Harbor Swim Club",
@@ -81,12 +97,25 @@ def test_the_days_may_stand_below_the_name():
         ("17.08.2026", date(2026, 8, 17), date(2026, 8, 17)),
         ("04-07-2026", date(2026, 7, 4), date(2026, 7, 4)),
         ("3/3/26", date(2026, 3, 3), date(2026, 3, 3)),
+        ("November 14-16, 2025", date(2025, 11, 14), date(2025, 11, 16)),
+        ("14-16 November 2025", date(2025, 11, 14), date(2025, 11, 16)),
+        ("14 - 16 Nov 2025", date(2025, 11, 14), date(2025, 11, 16)),
+        ("Nov 14 - Nov 16, 2025", date(2025, 11, 14), date(2025, 11, 16)),
+        ("Nov. 14th to 16th, 2025", date(2025, 11, 14), date(2025, 11, 16)),
+        ("28 Nov - 1 Dec 2025", date(2025, 11, 28), date(2025, 12, 1)),
+        ("Friday, Dec 30, 2025 - Sunday, Jan 1, 2026", date(2025, 12, 30), date(2026, 1, 1)),
+        ("September 6, 2025", date(2025, 9, 6), date(2025, 9, 6)),
+        ("14, 15 & 16 November 2025", date(2025, 11, 14), date(2025, 11, 16)),
+        ("November 14, 15 and 16, 2025", date(2025, 11, 14), date(2025, 11, 16)),
+        ("6 Sept 2025", date(2025, 9, 6), date(2025, 9, 6)),
+        ("14 al 16 de noviembre de 2025", date(2025, 11, 14), date(2025, 11, 16)),
     ],
 )
 def test_days_are_written_as_the_computer_does_that_printed_them(
     days: str, first: date, last: date
 ):
-    sheet = headed(f"Open - {days}", "Meet Program - Day 1")
+    sheet = headed(f"Open 12 & Under - {days}", "Meet Program - Day 1")
+    assert sheet.meet_name == "Open 12 & Under"
     assert sheet.date_range == (first, last)
     assert sheet.warnings == []
 
