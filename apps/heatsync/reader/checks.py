@@ -12,10 +12,11 @@ from apps.heatsync.reader.program import Event, Heat, Place, Program
 # Of each kind: a sheet that is not understood at all would fill pages.
 MOST = 20
 _LONGEST = 120
+_MOST_LANES = 10
 
 
 def warnings_of(program: Program) -> list[str]:
-    checks = (_psych, _same_number, _missing, _starts, _twice, _alternates)
+    checks = (_psych, _implied, _same_number, _missing, _starts, _twice, _alternates)
     return [
         *(warning for check in checks for warning in few(check(program))),
         *few(_not_understood(program), "rows were not understood"),
@@ -30,10 +31,44 @@ def few(warnings: Iterable[str], more: str = "warnings of this kind were left ou
 def _psych(program: Program) -> Iterator[str]:
     without = [place for place in program.places if place.heat is None]
     if without and not program.heats:
-        yield "This is a psych sheet: it ranks the swimmers, and says nothing of heats and lanes."
+        if program.is_psych_sheet and _are_ranks(without):
+            yield (
+                "This is a psych sheet: it ranks the swimmers, and says nothing of heats and lanes."
+            )
+        else:
+            yield "The headings of heats were not understood, so nobody has a heat and a lane."
         return
     for number in dict.fromkeys(place.event.number for place in without):
         yield f"Event {number} has swimmers without a heat and a lane."
+
+
+def _are_ranks(places: Iterable[Place]) -> bool:
+    """Lanes begin again in each heat."""
+    last: dict[Event, int] = defaultdict(int)
+    for place in places:
+        number = place.entry.number or last[place.event]
+        if number < last[place.event]:
+            return False
+        last[place.event] = number
+    return True
+
+
+def _implied(program: Program) -> Iterator[str]:
+    for heat in program.heats:
+        if heat.is_implied and not _is_only_heat(heat, program):
+            yield (
+                f'Event {heat.event.number} has lanes below "{heat.round}" without a heat. They '
+                f"were taken to be of heat {heat.number}."
+            )
+
+
+def _is_only_heat(heat: Heat, program: Program) -> bool:
+    """Numbers that are too high for lanes are ranks."""
+    others = (other for other in program.heats if other is not heat and other.event is heat.event)
+    lanes = (place.entry.number or 0 for place in program.places if place.heat is heat)
+    return max(lanes, default=0) <= _MOST_LANES and heat.stage not in {
+        other.stage for other in others
+    }
 
 
 def _same_number(program: Program) -> Iterator[str]:

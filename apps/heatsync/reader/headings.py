@@ -38,7 +38,7 @@ _SHARE = re.compile(
     rf"\(\s*{HEAT_WORD}\s*(?P<number>\d{{1,3}})(?:\s+of\s+(?P<of>\d{{1,3}}))?\s+(?P<name>[^()]+)\)"
 )
 _LIKE_EVENT = re.compile(rf"(?:{EVENT_WORD}|#)\s*({_NUMBER})\b.*")
-_LIKE_HEAT = re.compile(rf"{HEAT_WORD}\s*\d.*")
+_LIKE_HEAT = re.compile(rf"(?:{HEAT_WORD}|(?i:Ht))\W*\d.*")
 # "A final call" is a sentence.
 _FINAL = re.compile(
     r"(?:[A-H]\s*-\s*Finals?|(?:Championship|Consolation|Bonus)\s+(?:Finals?|Heat)|Swim-?off|"
@@ -87,16 +87,17 @@ class EventHeading(NamedTuple):
 class HeatHeading(NamedTuple):
     """`number` is None for a final that has a letter instead; `event` for a heat of the event
     above. `share` is the one of two events that it belongs to. `no_start` is printed as the start,
-    and is no time of a day."""
+    and is no time of a day. `is_implied`: only the round is named."""
 
-    number: int | None
-    of: int | None
-    round: str | None
-    start: str | None
-    no_start: str | None
-    event: EventHeading | None
-    share: str | None
-    is_broken: bool
+    number: int | None = None
+    of: int | None = None
+    round: str | None = None
+    start: str | None = None
+    no_start: str | None = None
+    event: EventHeading | None = None
+    share: str | None = None
+    is_broken: bool = False
+    is_implied: bool = False
 
 
 def event_heading(text: str) -> EventHeading | None:

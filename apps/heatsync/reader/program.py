@@ -43,11 +43,12 @@ class Event:
 @dataclass(slots=True, eq=False)
 class Heat:
     """`of` is how many there are, where the sheet says so. `no_start` is printed as its start, and
-    is no time of a day."""
+    is no time of a day. `is_implied`: nothing but the round stands above its lanes."""
 
     event: Event
     number: int
     round: str | None
+    is_implied: bool = False
     of: int | None = None
     start: str | None = None
     no_start: str | None = None
@@ -70,6 +71,7 @@ class Place:
 
 @dataclass(slots=True)
 class Program:
+    is_psych_sheet: bool
     places: list[Place] = field(default_factory=list)
     heats: list[Heat] = field(default_factory=list)
     with_alternates: list[Event] = field(default_factory=list)
@@ -80,8 +82,7 @@ class ProgramReader:
     """Takes one line after the other, and knows which event and heat they are about."""
 
     def __init__(self, *, is_psych_sheet: bool):
-        self.program = Program()
-        self._is_psych_sheet = is_psych_sheet
+        self.program = Program(is_psych_sheet)
         self._events: dict[str, Event] = {}
         self._stages: dict[tuple[Event, str], list[Heat]] = defaultdict(list)
         # For swimmers and for relays. A column that has none is like the one before.
@@ -95,6 +96,8 @@ class ProgramReader:
         self._in_notes = True
         self._in_alternates = False
         self._broken: Event | None = None
+        # A round was named, and no heat after it yet.
+        self._round: str | None = None
 
     def read(self, lines: Iterable[Line], session: str | None) -> None:
         for line in lines:
@@ -114,7 +117,7 @@ class ProgramReader:
         elif broken and (rest := rest_of_name(text)):
             self._mend(broken, rest)
         elif self._event and (round := round_heading(text)):
-            self._event.round = round
+            self._open_round(self._event, round)
         elif self._heat and (start := start_heading(text)):
             self._heat.start = start
         elif self._event and text.casefold().startswith("alternate"):
@@ -129,7 +132,7 @@ class ProgramReader:
         if self._is_other_event(line):
             self._event = None
         if self._event is None or is_like_heat(line.text):
-            self._heat, self._in_notes = None, True
+            self._heat, self._round, self._in_notes = None, None, True
         if self._heat is None or line.words[0].text.isdecimal():
             self._team = None
 
@@ -154,7 +157,7 @@ class ProgramReader:
     def _open_event(self, heading: EventHeading) -> None:
         event = self._find_event(heading)
         if event is not self._event:
-            self._event, self._heat, self._team = event, None, None
+            self._event, self._heat, self._team, self._round = event, None, None, None
             self._is_relay = is_relay(event.name)
             self._in_notes = True
         self._pair = event if "/" in event.number else None
@@ -170,11 +173,20 @@ class ProgramReader:
             return False
         self._heat = self._find_heat(self._event, heading)
         self._heat.of = self._heat.of or heading.of
+        self._heat.is_implied = self._heat.is_implied or heading.is_implied
+        self._round = None
         self._heat.start = self._heat.start or heading.start
         self._heat.no_start = self._heat.no_start or heading.no_start
         self._in_notes = self._in_alternates = False
         self._broken = self._event if heading.is_broken else None
         return True
+
+    def _open_round(self, event: Event, round: str) -> None:
+        """It may stand below the heat that it is of."""
+        event.round = self._round = round
+        heat = self._heat
+        if heat and heat.round and (heat.is_implied or heat.stage != stage_of(round)):
+            self._heat = None
 
     def _open_share(self, share: str) -> None:
         pair = self._pair
@@ -184,6 +196,11 @@ class ProgramReader:
             self._pair = pair
         else:
             self._event = None
+
+    def _imply_heat(self) -> None:
+        """Where an event has one heat, nothing but its round may be named."""
+        if self._round and self._heat is None and not self.program.is_psych_sheet:
+            self._open_heat(HeatHeading(round=self._round, is_implied=True))
 
     def _find_heat(self, event: Event, heading: HeatHeading) -> Heat:
         """The same one again, where it goes on in another column."""
@@ -212,7 +229,9 @@ class ProgramReader:
         if self._in_alternates:
             return True
         entry = self._entry(line)
-        if self._event is None or (self._in_notes and not self._is_psych_sheet):
+        if entry and entry.number is not None and not entry.is_empty:
+            self._imply_heat()
+        if self._event is None or (self._in_notes and not self.program.is_psych_sheet):
             return entry is None or entry.number is None
         event = self._event
         return self._add_legs(line, event) or self._add(entry, event, session) or self._in_notes

@@ -7,8 +7,8 @@ from apps.heatsync.reader.checks import few, warnings_of
 from apps.heatsync.reader.dates import Calendar, read_calendar
 from apps.heatsync.reader.errors import ExtractionFailed, ScannedPdf
 from apps.heatsync.reader.head import Head, read_head
-from apps.heatsync.reader.headings import heat_heading
-from apps.heatsync.reader.page import PageText, in_reading_order
+from apps.heatsync.reader.headings import heat_heading, is_like_heat
+from apps.heatsync.reader.page import Line, PageText, in_reading_order
 from apps.heatsync.reader.pdf import Page, read_pages
 from apps.heatsync.reader.program import Program, ProgramReader
 from apps.heatsync.reader.sessions import Sessions
@@ -47,13 +47,19 @@ def read_text(pdf: bytes | Path) -> str:
 
 
 def _program(texts: Sequence[PageText], heads: Sequence[Head]) -> Program:
-    has_heats = any(heat_heading(line.text) for text in texts for line in text.lines)
+    has_heats = any(_tells_heats(line) for text in texts for line in text.lines)
     reader = ProgramReader(is_psych_sheet=not has_heats)
     session = None
     for text, head in zip(texts, heads, strict=True):
         session = head.session or session
         reader.read(text.lines, session)
     return reader.program
+
+
+def _tells_heats(line: Line) -> bool:
+    """A psych sheet has neither heats nor lanes, not even such as are not understood."""
+    has_lanes = line.header is not None and line.header.get("lane") is not None
+    return has_lanes or is_like_heat(line.text) or heat_heading(line.text) is not None
 
 
 def _require_heat_sheet(program: Program, pages: Sequence[Page], heads: Sequence[Head]) -> None:

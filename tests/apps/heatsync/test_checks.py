@@ -1,5 +1,8 @@
 """What does not fit together is told."""
 
+import pytest
+
+from apps.heatsync.reader import ExtractionFailed
 from tests.apps.heatsync.paper import LANES, paper, read, read_sheet
 
 ROW = "   1  Doe, Jane               11  ABC             28.11"
@@ -83,6 +86,54 @@ def test_an_event_that_is_not_seeded_yet():
     """)
     assert [(swim.heat_number, swim.lane) for swim in sheet.swims] == [(1, 1), (None, None)]
     assert sheet.warnings == ["Event 2 has swimmers without a heat and a lane."]
+
+
+@pytest.mark.parametrize("header", [LANES, ""])
+@pytest.mark.parametrize("heat", ["Manga {} de 2", "Ht {} - Finals", "Heat two of {}"])
+def test_a_sheet_whose_heats_are_not_understood_is_no_psych_sheet(header: str, heat: str):
+    rows = [f"{heat.format(1)}", ROW, ROW.replace("1 ", "2 ", 1), f"{heat.format(2)}", OTHER]
+    body = "\n".join(["Event 1  Girls 50 Yard Free", header, *rows])
+    try:
+        warnings = read(body).warnings
+    except ExtractionFailed as error:
+        warnings = [str(error)]
+    assert "psych" not in " ".join(warnings)
+    assert any("eats" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize("header", [LANES, ""])
+@pytest.mark.parametrize("round", ["Finals", "Prelims", "Timed Finals"])
+def test_an_event_of_one_heat_may_name_only_its_round(header: str, round: str):
+    first = f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  {round}\n{ROW}"
+    second = f"Event 2  Boys 50 Yard Free\n{header}\n{round}\n{OTHER}"
+    sheet = read(f"{first}\n{second}")
+    assert [
+        (swim.event_number, swim.round, swim.heat_number, swim.heats_in_event, swim.lane)
+        for swim in sheet.swims
+    ] == [("1", round, 1, 1, 1), ("2", round, 1, 1, 1)]
+    assert sheet.warnings == []
+
+
+def test_prelims_and_finals_may_both_have_no_more_than_their_names():
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nPrelims\n{ROW}\nFinals\n{OTHER}")
+    assert [(swim.round, swim.heat_number) for swim in sheet.swims] == [
+        ("Prelims", 1),
+        ("Finals", 1),
+    ]
+    assert sheet.warnings == []
+
+
+@pytest.mark.parametrize("rows", [f"{OTHER}\nHeat 2 of 2\n{OTHER}", OTHER.replace(" 1 ", "11 ", 1)])
+def test_or_else_it_is_told(rows: str):
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nFinals\n{rows}")
+    assert sheet.warnings == [
+        'Event 1 has lanes below "Finals" without a heat. They were taken to be of heat 1.'
+    ]
+
+
+def test_a_round_may_stand_below_its_heat():
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 3 of 3\nPrelims\n{ROW}")
+    assert [swim.heat_number for swim in sheet.swims] == [3]
 
 
 def test_a_psych_sheet_may_have_no_labels():

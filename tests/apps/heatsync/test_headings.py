@@ -251,6 +251,7 @@ def test_two_events_may_take_turns():
     [
         "Event 2  Surprise for the parents\nHeat 1 of 1  Finals",
         "Heat two\nHeat 1x of 1  Finals",
+        "Prelims\nHeat 1x of 1",
         "Heat 2  (Heat 1 Horses 800 Free)",
     ],
 )
