@@ -16,7 +16,7 @@ _MOST_LANES = 10
 
 
 def warnings_of(program: Program) -> list[str]:
-    checks = (_psych, _implied, _same_number, _missing, _starts, _twice, _alternates)
+    checks = (_psych, _implied, _same_number, _missing, _letters, _starts, _twice, _alternates)
     return [
         *(warning for check in checks for warning in few(check(program))),
         *few(_not_understood(program), "rows were not understood"),
@@ -98,6 +98,18 @@ def _missing(program: Program) -> Iterator[str]:
             yield f"Event {event.number} has heats that do not agree on how many there are."
 
 
+def _letters(program: Program) -> Iterator[str]:
+    lettered: dict[Event, list[str]] = defaultdict(list)
+    for heat in program.heats:
+        if heat.letter:
+            lettered[heat.event].append(f"{heat.number}{heat.letter}")
+    for event, names in lettered.items():
+        yield (
+            f"Event {event.number} has heats with letters, which are shown without: "
+            f"{_short(', '.join(names))}."
+        )
+
+
 def _starts(program: Program) -> Iterator[str]:
     for heat in program.heats:
         if heat.no_start:
@@ -108,15 +120,16 @@ def _starts(program: Program) -> Iterator[str]:
 
 
 def _twice(program: Program) -> Iterator[str]:
-    lanes: dict[tuple[Heat, int], list[Place]] = defaultdict(list)
+    lanes: dict[tuple[Heat, str], list[Place]] = defaultdict(list)
     for place in program.places:
         if place.heat and place.entry.number is not None:
-            lanes[place.heat, place.entry.number].append(place)
-    for (heat, number), places in lanes.items():
+            lane = f"{place.entry.number}{place.entry.half or ''}"
+            lanes[place.heat, lane].append(place)
+    for (heat, lane), places in lanes.items():
         if len(places) > 1:
             names = " and ".join(_name(place) for place in places)
-            lane = f"Event {heat.event.number}, heat {heat.number}, lane {number}"
-            yield f"{lane} is there {len(places)} times: {names}."
+            where = f"Event {heat.event.number}, heat {heat.number}, lane {lane}"
+            yield f"{where} is there {len(places)} times: {names}."
 
 
 def _name(place: Place) -> str:

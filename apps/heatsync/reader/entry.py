@@ -21,8 +21,10 @@ from apps.heatsync.reader.fields import (
 from apps.heatsync.reader.header import Header
 from apps.heatsync.reader.words import Word, text_of
 
-# Ranks that are tied have a star.
-_LANE = re.compile(r"\*?(?P<number>\d{1,3})")
+# Ranks that are tied have a star. Two who share a lane have letters.
+_LANE = re.compile(r"\*?(?P<number>\d{1,3})(?P<half>[A-D])?")
+# The number of a swimmer in some register, between name and age.
+_ID = re.compile(r"(?=.*\d)[A-Z\d*-]{4,16}")
 _BLANK = re.compile(r"(?P<standard>[A-Z]{0,4})(?:_+|[-–—.]{2,})")
 _DASH = re.compile(r"[-–—]")
 _EXHIBITION = re.compile(r"[xX]")
@@ -52,10 +54,12 @@ class Person:
 
 @dataclass(slots=True)
 class Entry:
-    """`number` is the lane, or the rank on a psych sheet. Without person and team, the lane is
+    """`number` is the lane, or the rank on a psych sheet, and `half` the letter of one who shares
+    it. Without person and team, the lane is
     empty."""
 
     number: int | None = None
+    half: str | None = None
     person: Person | None = None
     team: str | None = None
     seed: str | None = None
@@ -74,14 +78,15 @@ def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
     if not words:
         return _empty_lane(entry)
     name, age, team = _divided(words, header)
-    entry.person = person(text_of(name), age.text.upper() if age else None)
+    entry.person = person(text_of(_without_id(name)), age.text.upper() if age else None)
     entry.team = text_of(_without_lsc(team, header)) or None
     if entry.person is None or HOLDS_TIME.search(entry.team or ""):
         return None
     if not team and _reach_team(name, header):
         return None
-    # An age that stands below its label will do: there are sheets without times.
-    return entry if entry.seed or (age and header) else None
+    # There are sheets without times, and swimmers without an age.
+    is_clear = (age and header) or (entry.number is not None and _begin_at_team(team, header))
+    return entry if entry.seed or is_clear else None
 
 
 def read_relay(words: Sequence[Word], header: Header | None) -> Entry | None:
@@ -121,7 +126,7 @@ def _around(
     entry = Entry()
     words, entry.standard = _without_blanks(unglued(words, header))
     if words and (number := _lane(words[0], header)):
-        entry.number, words = int(number["number"]), words[1:]
+        entry.number, entry.half, words = int(number["number"]), number["half"], words[1:]
     at = _seed_at(words, header)
     if at is None:
         if _ends_at_seed(words, header) and _NO_TIME.fullmatch(words[-1].text):
@@ -186,6 +191,12 @@ def _meets(words: Sequence[Word], time: Word) -> bool:
     return len(own) == 1 and len(own[0].text) == 1 and own[0].x1 == time.x0
 
 
+def _without_id(name: Sequence[Word]) -> Sequence[Word]:
+    at = len(name) - 1
+    is_id = at > 0 and _ID.fullmatch(name[at].text) and is_alone(name, at)
+    return name[:at] if is_id else name
+
+
 def _without_lsc(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
     return [word for at, word in enumerate(words) if not _is_lsc(words, at, header)]
 
@@ -217,6 +228,11 @@ def _team_at(words: Sequence[Word], x: float) -> int:
         if at and word.x0 >= x and (is_one or word.span != words[at - 1].span):
             return at
     return len(words)
+
+
+def _begin_at_team(team: Sequence[Word], header: Header | None) -> bool:
+    label = header and header.get("team")
+    return bool(team and label and abs(team[0].x0 - label.x0) < team[0].size / 2)
 
 
 def _reach_team(name: Sequence[Word], header: Header | None) -> bool:

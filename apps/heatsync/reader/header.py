@@ -23,6 +23,9 @@ _LABELS = {
     "year": "age",
     "gr": "age",
     "grade": "age",
+    # Numbers of swimmers are told by their form.
+    "id": "filler",
+    "id#": "filler",
     "lsc": "lsc",
     "team": "team",
     "school": "team",

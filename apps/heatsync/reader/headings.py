@@ -31,14 +31,14 @@ _NUMBERED = (
 _EVENT = re.compile(rf"(?P<goes_on>\()?{_NUMBERED}")
 _WITHIN = re.compile(rf"(?P<goes_on>\()\s*{_NUMBERED}")
 _HEAT = re.compile(
-    rf"{HEAT_WORD}\s*[#:]?\s*(?P<number>\d{{1,3}})(?:\s*(?:of|de|/)\s*(?P<of>\d{{1,3}}))?\b"
+    rf"{HEAT_WORD}\s*[#:]?\s*(?P<number>\d{{1,3}})(?P<letter>[A-H])?(?:\s*(?:of|de|/)\s*(?P<of>\d{{1,3}}))?\b"
     r"(?P<rest>.*)"
 )
 _SHARE = re.compile(
     rf"\(\s*{HEAT_WORD}\s*(?P<number>\d{{1,3}})(?:\s+of\s+(?P<of>\d{{1,3}}))?\s+(?P<name>[^()]+)\)"
 )
 _LIKE_EVENT = re.compile(rf"(?:{EVENT_WORD}|#)\s*({_NUMBER})\b.*")
-_LIKE_HEAT = re.compile(rf"(?:{HEAT_WORD}|(?i:Ht))\W*\d.*")
+_LIKE_HEAT = re.compile(rf"\W*(?:{HEAT_WORD}|(?i:Ht))\W*\d.*")
 # "A final call" is a sentence.
 _FINAL = re.compile(
     r"(?:[A-H]\s*-\s*Finals?|(?:Championship|Consolation|Bonus)\s+(?:Finals?|Heat)|Swim-?off|"
@@ -70,6 +70,14 @@ _REST_OF_NAME = re.compile(
     r"(?:(?:SC|LC|Yard|Meter|Freestyle|Backstroke|Breaststroke|Butterfly|Individual|Medley|IM|Relay|"
     r"Multi-Class|CL|CC|Metro|Estilo|Libre|de|Espalda|Pecho|Mariposa|Combinado|Relevo)\s*)+"
 )
+# What stands between lanes and is about none. It must not hide a heading.
+_NOTE = re.compile(
+    rf"(?!.*\b(?:{HEAT_WORD}|{EVENT_WORD}|(?i:Ht|\w*final|prelim|consol|champion|bonus|swim)))"
+    r"(?i:\W+|[*=~_-]{2,}.*|(?:Page|Página)?\W*\d{1,4}(?:\s*(?:of|de|/)\s*\d{1,4})?\W*|"
+    r".*(?:www\.|https?://|\w@\w|\w\.(?:com|org|net)\b).*|"
+    r"(?:(?:Lunch|Short|Awards?|Rest|Medal)\s)?"
+    r"(?:Break|Intermission|Awards?|Lunch|Warm-?\s?up|Pause|Ceremony|Descanso|Pausa)\b[^,]{0,40})"
+)
 _RELAY = re.compile(r"relay|relevo", re.IGNORECASE)
 _LEGS = re.compile(r"\b(\d{1,2})\s*x\s*\d", re.IGNORECASE)
 _CONTINUED = re.compile(r"\s*\(?\bcont(?:inued|'d|\.)\)?$", re.IGNORECASE)
@@ -87,7 +95,8 @@ class EventHeading(NamedTuple):
 class HeatHeading(NamedTuple):
     """`number` is None for a final that has a letter instead; `event` for a heat of the event
     above. `share` is the one of two events that it belongs to. `no_start` is printed as the start,
-    and is no time of a day. `is_implied`: only the round is named."""
+    and is no time of a day. `is_implied`: only the round is named. `letter` is
+    that of two heats that share a number."""
 
     number: int | None = None
     of: int | None = None
@@ -98,6 +107,7 @@ class HeatHeading(NamedTuple):
     share: str | None = None
     is_broken: bool = False
     is_implied: bool = False
+    letter: str | None = None
 
 
 def event_heading(text: str) -> EventHeading | None:
@@ -109,7 +119,7 @@ def event_heading(text: str) -> EventHeading | None:
 def heat_heading(text: str) -> HeatHeading | None:
     if found := _HEAT.fullmatch(text):
         of = int(found["of"]) if found["of"] else None
-        heat = _heat(int(found["number"]), of, found["rest"])
+        heat = _heat(int(found["number"]), of, found["rest"])._replace(letter=found["letter"])
         return heat if of or heat.round is None or _ROUND.match(heat.round) else None
     return _heat(None, None, text) if _FINAL.match(text) else None
 
@@ -123,6 +133,11 @@ def is_like_event(text: str, current: str | None) -> bool:
     """Whether an event may begin there, other than the current one."""
     found = _LIKE_EVENT.fullmatch(text)
     return bool(found) and found[1] != current
+
+
+def is_note(text: str) -> bool:
+    """A break, an award, the number of a page or an address on the web."""
+    return bool(_NOTE.fullmatch(text))
 
 
 def is_relay(name: str) -> bool:

@@ -19,6 +19,7 @@ from apps.heatsync.reader.headings import (
     heat_heading,
     is_like_event,
     is_like_heat,
+    is_note,
     is_relay,
     legs_in,
     rest_of_name,
@@ -48,6 +49,7 @@ class Heat:
     event: Event
     number: int
     round: str | None
+    letter: str | None = None
     is_implied: bool = False
     of: int | None = None
     start: str | None = None
@@ -101,7 +103,7 @@ class ProgramReader:
 
     def read(self, lines: Iterable[Line], session: str | None) -> None:
         for line in lines:
-            if not (self._heading(line) or self._listed(line, session)):
+            if not (self._heading(line) or self._listed(line, session) or is_note(line.text)):
                 self.program.not_understood.append(line)
                 self._leave(line)
 
@@ -207,13 +209,13 @@ class ProgramReader:
         event.round = heading.round or event.round
         heats = self._stages[event, stage_of(event.round)]
         for heat in heats:
-            if heat.number == heading.number:
+            if (heat.number, heat.letter) == (heading.number, heading.letter):
                 return heat
             if heading.number is None and heat.round == event.round:
                 return heat
         # Finals that have a letter instead of a number are swum in the order they are printed.
         number = len(heats) + 1 if heading.number is None else heading.number
-        heats.append(Heat(event, number, event.round))
+        heats.append(Heat(event, number, event.round, heading.letter))
         self.program.heats.append(heats[-1])
         return heats[-1]
 

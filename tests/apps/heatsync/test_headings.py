@@ -99,6 +99,40 @@ def test_sentences_are_no_headings(text: str):
     assert not_understood(sheet) == [text]
 
 
+def test_two_heats_may_share_a_number():
+    heats = f"Heat 1A of 1  Finals\n{ROW}\nHeat 1B of 1  Finals\n{ROW}"
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\n{heats}")
+    assert rounds(sheet) == [("Finals", 1, 1)] * 2
+    assert sheet.warnings == ["Event 1 has heats with letters, which are shown without: 1A, 1B."]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "Break 10 minutes",
+        "*** Awards ***",
+        "Warm-up",
+        "-----",
+        "                                     17",
+        "      - 17 -",
+        "      Page 3 of 9",
+        "      www.example.org/meets",
+        "      Lunch Break until 1:00 PM",
+    ],
+)
+def test_what_is_about_no_lane_is_not_told(note: str):
+    other = ROW.replace("1", "2", 1)
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Finals\n{ROW}\n{note}\n{other}")
+    assert [swim.lane for swim in sheet.swims] == [1, 2]
+    assert sheet.warnings == []
+
+
+@pytest.mark.parametrize("text", ["*** Heat 2 ***", "--- Finals ---", "=== Event 2 ===", "** Ht 2"])
+def test_headings_are_not_hidden_among_notes(text: str):
+    sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Finals\n{ROW}\n{text}")
+    assert not_understood(sheet) == [text]
+
+
 def test_finals_with_letters_are_heats_in_the_order_they_are_swum():
     sheet = read(f"""\
         Event 5  Women 100 LC Meter Butterfly
@@ -252,6 +286,7 @@ def test_two_events_may_take_turns():
         "Event 2  Surprise for the parents\nHeat 1 of 1  Finals",
         "Heat two\nHeat 1x of 1  Finals",
         "Prelims\nHeat 1x of 1",
+        "*** Heat 2 ***",
         "Heat 2  (Heat 1 Horses 800 Free)",
     ],
 )

@@ -132,6 +132,35 @@ def test_a_swimmer_in_a_lane(row: str, expected: dict[str, object], by_line: boo
     assert {field: getattr(swim, field) for field in expected} == expected
 
 
+def test_two_may_share_a_lane():
+    found = swims(
+        "  4A  Doe, Jane               11  ABC             1:02.33",
+        "  4B  Roe, Ann                11  ABC             1:02.33",
+    )
+    assert [(swim.lane, swim.swimmer_name) for swim in found] == [(4, "Doe, Jane"), (4, "Roe, Ann")]
+
+
+def test_below_its_label_a_team_will_do():
+    (swim,) = swims("   4  Doe, Jane                   ABC Swim Team")
+    assert (swim.swimmer_name, swim.team, swim.seed_time) == ("Doe, Jane", "ABC Swim Team", None)
+
+
+@pytest.mark.parametrize("label", ["ID ", "ID#", "   "])
+def test_the_number_of_a_swimmer_is_no_part_of_the_name(label: str):
+    sheet = read(f"""\
+        Event 1  Girls 50 Yard Freestyle
+        Lane  Name                   {label}          Age  Team      Seed Time
+        Heat 1 of 1  Finals
+           1  Doe, Jane              123456789     12  ABC           28.11
+           2  Roe, Ann               0A1B2C3D4E    11  ABC           28.11
+    """)
+    assert [(swim.swimmer_name, swim.age, swim.team) for swim in sheet.swims] == [
+        ("Doe, Jane", 12, "ABC"),
+        ("Roe, Ann", 11, "ABC"),
+    ]
+    assert sheet.warnings == []
+
+
 def test_letters_before_teams_and_times_need_no_labels():
     sheet = read("""\
         Event 1  Girls 50 Yard Freestyle
@@ -223,7 +252,8 @@ def test_without_seed_times_an_age_will_do():
         "   4  1234                    12  ABC             1:02.33",
         "   4                          12  ABC             1:02.33",
         "   4                                              1:02.33",
-        "   4  Doe, Jane                   ABC",
+        "   4  Doe, Jane                      ABC",
+        "   4  Doe, Jane ABC",
         "      Doe, Jane               12  ABC             1:02.33",
         "   4  Doe, Jane               12  OSW231:02.33x9",
         "  10  minutes of break",
