@@ -56,3 +56,7 @@ UNREADABLE = [
 
 def code_of(code: str) -> str:
     return CODES.get(code, code.upper())
+
+
+def is_retriable(code: str) -> bool:
+    return code_of(code) in RETRIABLE

@@ -28,9 +28,9 @@ async def main() -> None:
     swimmer = make_meet(SEED).busiest
     note(f"Looking for {swimmer} in sample heat sheets, on a PostgreSQL of our own.")
     async with mill.running(WorkerOptions(name="demo", grace=5)):
-        batch = await mill.submit(download, await sheets(swimmer), labels={"swimmer": swimmer})
+        batch = await mill.submit(download, await sheets(swimmer))
         await follow(batch, json=False)
-        show(batch, merged(await batch.get(), [job async for job in batch.jobs()]))
+        show(batch, merged([job async for job in batch.jobs()]))
 
 
 async def sheets(swimmer: str) -> list[Sheet]:

@@ -6,18 +6,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from apps.heatsync import extractions, tables
+from apps.heatsync import extractions, mail, tables
 from apps.heatsync.answers import ApiRoute, Refusal
 from apps.heatsync.calendar import calendar, is_timed
 from apps.heatsync.discover import sheets_at
 from apps.heatsync.estimate import seconds_for
 from apps.heatsync.form import Form, is_url
+from apps.heatsync.retries import retry, retry_one
 from apps.heatsync.schedule import merged
 from apps.heatsync.stream import Teller
 from apps.heatsync.tasks import download, mill, pages, settings
-from apps.heatsync.views import batch_view, job_view
-from batchmill import Batch, BatchRecord, BatchState, NotFound
-from batchmill.domain.notification import EMAIL
+from apps.heatsync.views import state_of
+from batchmill import Batch, BatchRecord, BatchState, JobRecord, NotFound
 from batchmill.service import AnyService, client_address
 from batchmill.service.routes.events import number_of
 
@@ -25,6 +25,8 @@ router = APIRouter(prefix="/api", route_class=ApiRoute)
 
 RECENT = 20
 TENANT = "default"
+# Mails show labels, and may go to someone who never asked: nothing that was typed is in them.
+LABELS = {"title": "Your heat sheets"}
 LONGEST_TEXT = 500
 BATCH = "/batch/{id}"
 
@@ -46,10 +48,14 @@ async def batch_of(id: str) -> Batch:
 
 
 def is_ours(batch: BatchRecord) -> bool:
-    return batch.task == download.name and batch.tenant == TENANT and "swimmer" in batch.labels
+    return batch.task == download.name and batch.tenant == TENANT
 
 
 OurBatch = Annotated[Batch, Depends(batch_of)]
+
+
+async def all_of(batch: Batch) -> list[JobRecord]:
+    return [job async for job in batch.jobs()]
 
 
 @router.post("/batch/extract")
@@ -57,8 +63,7 @@ async def extract_batch(request: Request) -> dict[str, Any]:
     form = Form(request, mill, settings)
     recent = await mill.batches(task=download.name, state=BatchState.COMPLETED, count=RECENT)
     async with form.read(), tables.transaction(mill) as conn:
-        labels = {"title": f"Heat sheets of {form.swimmer}", "swimmer": form.swimmer}
-        batch = await mill.submit(download, form.sheets, labels=labels, connection=conn)
+        batch = await mill.submit(download, form.sheets, labels=LABELS, connection=conn)
         await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
     return {
         "success": True,
@@ -92,21 +97,17 @@ async def follow_batch(
 
 @router.get(BATCH)
 async def get_batch(batch: OurBatch) -> dict[str, Any]:
-    return {
-        "success": True,
-        "batch": batch_view(await batch.get()),
-        "jobs": [job_view(job) async for job in batch.jobs()],
-    }
+    return {"success": True, **await state_of(batch)}
 
 
 @router.get(BATCH + "/results")
 async def get_results(batch: OurBatch) -> dict[str, Any]:
-    return merged(await batch.get(), [job async for job in batch.jobs()])
+    return merged(await all_of(batch))
 
 
 @router.get(BATCH + "/calendar.ics")
 async def get_calendar(batch: OurBatch) -> Response:
-    swims = merged(await batch.get(), [job async for job in batch.jobs()])["events"]
+    swims = merged(await all_of(batch))["events"]
     return Response(
         calendar(swims, datetime.now(UTC)),
         media_type="text/calendar",
@@ -124,25 +125,21 @@ async def cancel_batch(batch: OurBatch) -> dict[str, Any]:
 
 @router.post(BATCH + "/retry")
 async def retry_batch(batch: OurBatch) -> dict[str, Any]:
-    return {"success": True, "retriedJobs": await batch.retry()}
+    return {"success": True, "retriedJobs": await retry(mill, batch, await all_of(batch))}
 
 
 @router.post(BATCH + "/jobs/{job_id}/retry")
 async def retry_job(batch: OurBatch, job_id: str) -> dict[str, Any]:
-    job = mill.job(int(job_id) if job_id.isascii() and job_id.isdecimal() else 0)
-    if (await job.get()).batch_id != batch.id:
+    job = await mill.job(int(job_id) if job_id.isascii() and job_id.isdecimal() else 0).get()
+    if job.batch_id != batch.id:
         raise NotFound(f"Batch {batch.id} has no job {job_id}.")
-    await job.retry()
+    await retry_one(mill, batch, job)
     return {"success": True}
 
 
 @router.post(BATCH + "/notify")
 async def notify(batch: OurBatch, body: NotifyBody) -> dict[str, Any]:
-    if EMAIL not in mill.builtin_tasks:
-        raise Refusal(
-            "MAIL_NOT_CONFIGURED", "This server sends no mail: keep the link instead.", status=503
-        )
-    await batch.notify(body.email)
+    await mail.promise(mill, batch, body.email)
     return {"success": True}
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from apps.heatsync.codes import RETRIABLE, code_of
+from apps.heatsync.codes import is_retriable
 from apps.heatsync.models import Result
-from batchmill import BatchRecord, JobRecord, JobState
+from apps.heatsync.views import swimmer_of
+from batchmill import JobRecord, JobState
 
 # After all that have a date or a time.
 LAST = "~"
@@ -17,13 +18,13 @@ def results_of(jobs: Iterable[JobRecord]) -> Iterator[tuple[JobRecord, Result]]:
             yield job, Result.model_validate(job.result)
 
 
-def merged(batch: BatchRecord, jobs: list[JobRecord]) -> dict[str, Any]:
+def merged(jobs: list[JobRecord]) -> dict[str, Any]:
     """What `GET /api/batch/:id/results` answers."""
     results = list(results_of(jobs))
     swims = schedule(result for _, result in results)
     return {
         "success": True,
-        "swimmerName": batch.labels["swimmer"],
+        "swimmerName": swimmer_of(jobs[0]),
         "totalEvents": len(swims),
         "sources": [source(job, result) for job, result in results],
         "events": swims,
@@ -97,5 +98,5 @@ def failed(job: JobRecord) -> dict[str, Any]:
         "sequence": job.position + 1,
         "filename": job.payload["filename"],
         "errorMessage": job.error.message,
-        "retriable": code_of(job.error.code) in RETRIABLE,
+        "retriable": is_retriable(job.error.code),
     }

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from apps.heatsync.codes import RETRIABLE, code_of
+from apps.heatsync.codes import code_of, is_retriable
 from apps.heatsync.schedule import results_of, schedule, source
-from apps.heatsync.views import CANCELLED, STAGES, batch_view, found_by, job_view, retries_of
+from apps.heatsync.views import CANCELLED, STAGES, found_by, retries_of, state_of, swimmer_of
 from batchmill import Batch, Event, JobRecord, Mill
 from batchmill.service import sse
 
@@ -35,7 +35,7 @@ class Teller:
             case "batch_completed" | "batch_cancelled":
                 return event.type, await self._ended(event)
             case "state_sync":
-                return "state_sync", await self._state()
+                return "state_sync", await state_of(self._batch)
             case "job_completed":
                 return "job_completed", found_by(await self._job(event))
             case "job_failed":
@@ -49,11 +49,11 @@ class Teller:
         return await self._mill.job(event.job_id).get()
 
     async def _started(self) -> dict[str, Any]:
-        batch = await self._batch.get()
+        jobs = [job async for job in self._batch.jobs()]
         return {
-            "batchId": batch.id,
-            "totalJobs": batch.total,
-            "swimmerName": batch.labels["swimmer"],
+            "batchId": self._batch.id,
+            "totalJobs": len(jobs),
+            "swimmerName": swimmer_of(jobs[0]),
         }
 
     async def _ended(self, event: Event) -> dict[str, Any]:
@@ -65,10 +65,6 @@ class Teller:
             "totalEvents": len(schedule(result for _, result in results)),
             "results": [source(job, result) for job, result in results],
         }
-
-    async def _state(self) -> dict[str, Any]:
-        jobs = [job_view(job) async for job in self._batch.jobs()]
-        return {"batch": batch_view(await self._batch.get()), "jobs": jobs}
 
 
 def about(event: Event) -> dict[str, Any]:
@@ -89,7 +85,7 @@ def failure(code: str, message: str, retries: int) -> dict[str, Any]:
     return {
         "errorCode": code_of(code),
         "errorMessage": message,
-        "retriable": code_of(code) in RETRIABLE,
+        "retriable": is_retriable(code),
         "retryCount": retries,
     }
 

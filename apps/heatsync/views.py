@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from apps.heatsync.codes import RETRIABLE, code_of
+from apps.heatsync.codes import code_of, is_retriable
 from apps.heatsync.models import Result
-from batchmill import BatchRecord, JobError, JobRecord, JobState
+from batchmill import Batch, BatchRecord, JobError, JobRecord, JobState
 
 STAGES = {
     "heatsync.download": "downloading",
@@ -25,10 +25,26 @@ LAST_STAGES = {
 }
 
 
-def batch_view(batch: BatchRecord) -> dict[str, Any]:
+async def state_of(batch: Batch) -> dict[str, Any]:
+    """The batch is read first: who goes on from its last event then misses nothing, while jobs
+    that are older than that event would never be put right."""
+    record = await batch.get()
+    jobs = [job async for job in batch.jobs()]
+    return {
+        "batch": batch_view(record, swimmer_of(jobs[0])),
+        "jobs": [job_view(job) for job in jobs],
+    }
+
+
+def swimmer_of(job: JobRecord) -> str:
+    """As it was typed; the same for all jobs of a batch."""
+    return job.payload["swimmer"]
+
+
+def batch_view(batch: BatchRecord, swimmer: str) -> dict[str, Any]:
     return {
         "id": batch.id,
-        "swimmerName": batch.labels["swimmer"],
+        "swimmerName": swimmer,
         "status": batch.state,
         "totalJobs": batch.total,
         "completedJobs": batch.completed,
@@ -41,7 +57,6 @@ def batch_view(batch: BatchRecord) -> dict[str, Any]:
 
 def job_view(job: JobRecord) -> dict[str, Any]:
     error = CANCELLED if job.state is JobState.CANCELLED else job.error
-    code = code_of(error.code) if error else None
     return {
         "id": job.id,
         "sequence": job.position + 1,
@@ -51,8 +66,8 @@ def job_view(job: JobRecord) -> dict[str, Any]:
         "stage": stage_of(job),
         **found_by(job),
         "error": error.message if error else None,
-        "errorCode": code,
-        "retriable": code in RETRIABLE,
+        "errorCode": code_of(error.code) if error else None,
+        "retriable": error is not None and is_retriable(error.code),
         "retryCount": retries_of(job),
     }
 

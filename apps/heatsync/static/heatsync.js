@@ -131,7 +131,7 @@ const HEED = {
     showResults();
   },
   job_failed: (data) => {
-    change(data, { stage: "failed", error: data.errorMessage, errorCode: data.errorCode });
+    change(data, { stage: "failed", error: data.errorMessage, errorCode: data.errorCode, retriable: data.retriable });
     if (data.errorCode !== "CANCELLED") batch.failedJobs += 1;
   },
   batch_completed: ended,
@@ -153,6 +153,7 @@ function ended(data) {
 function show() {
   const isOver = Boolean(batch.completedAt);
   const over = [...jobs.values()].filter((job) => job.stage === "done" || job.stage === "failed").length;
+  const mayGoBetter = [...jobs.values()].some((job) => job.stage === "failed" && job.retriable);
   document.title = `${batch.swimmerName} · HeatSync`;
   $("title").textContent = batch.swimmerName;
   $("summary").textContent = summary(isOver);
@@ -160,7 +161,7 @@ function show() {
   for (const job of jobs.values()) row(job);
   $("cancel").hidden = isOver;
   $("notify").hidden = isOver;
-  $("retry").hidden = !isOver || !batch.failedJobs || batch.status === "cancelled";
+  $("retry").hidden = !isOver || !mayGoBetter || batch.status === "cancelled";
   $("batch").hidden = false;
 }
 

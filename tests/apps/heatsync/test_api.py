@@ -10,7 +10,7 @@ from apps.heatsync.models import Extraction
 from apps.heatsync.reader import find_swims, read_sheet
 from tests.apps.heatsync.conftest import HeatSync, Start
 from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, bomb, fifteen
-from tests.apps.heatsync.web import serving
+from tests.apps.heatsync.web import Answer, serving
 from tests.library.tools import one, until
 from tests.notify.mailbox import Mailbox
 
@@ -189,20 +189,48 @@ async def test_someone_who_is_not_in_the_sheet(heatsync: HeatSync) -> None:
     assert (job["errorCode"], job["retriable"]) == ("SWIMMER_NOT_FOUND", False)
 
 
-async def test_failed_ones_are_retried_together_or_alone(heatsync: HeatSync) -> None:
-    batch = await heatsync.batch(SWIMMER, BAD, ("again.pdf", BAD[1]))
-    await heatsync.events(batch)
-    jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
-    assert (await heatsync.post(f"/api/batch/{batch}/retry")).json() == {
-        "success": True,
-        "retriedJobs": 2,
-    }
-    await heatsync.events(batch)
-    at = f"/api/batch/{batch}/jobs/{jobs[0]['id']}/retry"
-    assert (await heatsync.post(at)).json() == {"success": True}
-    other = await heatsync.batch(SWIMMER, FIRST)
-    answer = await heatsync.post(f"/api/batch/{other}/jobs/{jobs[0]['id']}/retry")
-    assert answer.status_code == 404
+async def test_failed_ones_are_retried_alone_or_together(start: Start) -> None:
+    busy: dict[str, Answer] = {f"/{name}.pdf": 503 for name in "abc"}
+    async with serving(busy) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+        batch = await heatsync.batch(SWIMMER, BAD, urls=[web.url + path for path in busy])
+        await heatsync.events(batch)
+        jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+        assert [job["retriable"] for job in jobs] == [False, True, True, True]
+        web.answers = dict.fromkeys(busy, FIRST[1])
+        at = f"/api/batch/{batch}/jobs/{jobs[1]['id']}/retry"
+        assert (await heatsync.post(at)).json() == {"success": True}
+        await heatsync.events(batch)
+        assert (await heatsync.post(at)).json()["error"] == "NOT_FAILED"
+        answer = await heatsync.post(f"/api/batch/{batch}/retry")
+        assert answer.json() == {"success": True, "retriedJobs": 2}
+        assert (await heatsync.events(batch))[-1]["completedJobs"] == 3
+        other = await heatsync.batch(SWIMMER, FIRST)
+        answer = await heatsync.post(f"/api/batch/{other}/jobs/{jobs[0]['id']}/retry")
+        assert answer.status_code == 404
+
+
+async def test_what_would_fail_again_is_not_retried(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, BAD)
+    events = await heatsync.events(batch)
+    (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    answer = await heatsync.post(f"/api/batch/{batch}/retry")
+    assert answer.json() == {"success": True, "retriedJobs": 0}
+    answer = await heatsync.post(f"/api/batch/{batch}/jobs/{job['id']}/retry")
+    assert answer.status_code == 409
+    message = f"{job['error']} Trying again would not help."
+    assert answer.json() == {"success": False, "error": "NOT_RETRIABLE", "message": message}
+    assert await heatsync.events(batch) == events
+
+
+async def test_a_batch_is_not_retried_for_ever(start: Start, sql: psycopg.Connection[Any]) -> None:
+    async with serving({"/a.pdf": 503}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+        batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
+        await heatsync.events(batch)
+        sql.execute("update batchmill.batches set generation = 6")
+        (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+        for path in ("retry", f"jobs/{job['id']}/retry"):
+            answer = await heatsync.post(f"/api/batch/{batch}/{path}")
+            assert (answer.status_code, answer.json()["error"]) == (409, "TOO_MANY_RETRIES")
 
 
 async def test_sheets_are_fetched_by_their_addresses(start: Start) -> None:
@@ -303,24 +331,45 @@ async def test_limits_are_those_of_the_settings(start: Start) -> None:
     assert changed["slots"] == 7
 
 
-async def test_a_mail_has_the_name_and_the_link(start: Start) -> None:
-    async with (
-        Mailbox() as mailbox,
-        start(
-            BATCHMILL_SMTP_URL=mailbox.url,
-            BATCHMILL_MAIL_FROM="HeatSync <heats@club.example>",
-            BATCHMILL_PUBLIC_URL="https://club.example",
-        ) as heatsync,
-    ):
-        batch = await heatsync.batch(SWIMMER, FIRST)
+def mailing(mailbox: Mailbox) -> dict[str, str]:
+    return {
+        "BATCHMILL_SMTP_URL": mailbox.url,
+        "BATCHMILL_MAIL_FROM": "HeatSync <heats@club.example>",
+        "BATCHMILL_PUBLIC_URL": "https://club.example",
+    }
+
+
+async def test_a_mail_has_the_link_and_nothing_that_was_typed(start: Start) -> None:
+    async with Mailbox() as mailbox, start(**mailing(mailbox)) as heatsync:
+        batch = await heatsync.batch("Buy at evil.example", FIRST)
         answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
         assert answer.json() == {"success": True}
         await until(lambda: mailbox.mails)
     (mail,) = mailbox.mails
-    assert mail["Subject"] == f"Heat sheets of {SWIMMER}: The job completed."
+    assert mail["Subject"] == "Your heat sheets: The job failed."
     text = mail.get_body(("plain",))
     assert text and f"https://club.example/batches/{batch}" in text.get_content()
     assert "127.0.0.1" not in text.get_content()
+    assert "evil" not in mail.as_string()
+
+
+async def test_a_batch_tells_five_addresses_and_no_more(start: Start) -> None:
+    async with Mailbox() as mailbox, start(**mailing(mailbox)) as heatsync:
+        at = f"/api/batch/{await heatsync.batch(SWIMMER, FIRST)}/notify"
+        for n in (0, 1, 2, 3, 4, 0):
+            answer = await heatsync.post(at, {"email": f"{n}@example.com"})
+            assert answer.json() == {"success": True}
+        answer = await heatsync.post(at, {"email": "5@example.com"})
+        assert (answer.status_code, answer.json()["error"]) == (409, "TOO_MANY_ADDRESSES")
+        await until(lambda: len(mailbox.mails) == 5)
+    assert "5@example.com" not in {mail["To"] for mail in mailbox.mails}
+
+
+async def test_without_an_address_of_its_own_the_server_promises_no_mail(start: Start) -> None:
+    async with Mailbox() as mailbox, start(**mailing(mailbox) | {"BATCHMILL_PUBLIC_URL": ""}) as it:
+        batch = await it.batch(SWIMMER, FIRST)
+        answer = await it.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
+    assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
 
 
 async def test_a_model_reads_what_it_is_given(start: Start) -> None:
