@@ -5,6 +5,7 @@ from typing import Any
 
 from apps.heatsync.codes import is_retriable
 from apps.heatsync.models import Result
+from apps.heatsync.reader import is_same_name, normalised
 from apps.heatsync.views import swimmer_of
 from batchmill import JobRecord, JobState
 
@@ -21,14 +22,15 @@ def results_of(jobs: Iterable[JobRecord]) -> Iterator[tuple[JobRecord, Result]]:
 def merged(jobs: list[JobRecord]) -> dict[str, Any]:
     """What `GET /api/batch/:id/results` answers."""
     results = list(results_of(jobs))
-    swims = schedule(result for _, result in results)
+    found = [result for _, result in results]
+    swimmer, swims = swimmer_of(jobs[0]), schedule(found)
     return {
         "success": True,
-        "swimmerName": swimmer_of(jobs[0]),
+        "swimmerName": swimmer,
         "totalEvents": len(swims),
         "sources": [source(job, result) for job, result in results],
         "events": swims,
-        "warnings": warnings(result for _, result in results),
+        "warnings": [*doubts(swimmer, found), *warnings(found)],
         "failedSources": [failed(job) for job in jobs if job.state is JobState.FAILED],
     }
 
@@ -65,6 +67,31 @@ def _place(swim: dict[str, Any]) -> tuple[Any, ...]:
         swim["eventNumber"],
         swim["heatNumber"] or 0,
     )
+
+
+def doubts(swimmer: str, results: Iterable[Result]) -> Iterator[str]:
+    """A family name alone may be one child's in one sheet, and another's in the next."""
+    names = swimmers_in(results)
+    if len(names) > 1:
+        yield (
+            f'"{swimmer}" fits different swimmers in these sheets: {" and ".join(names)}; '
+            "give the whole name for the schedule of one."
+        )
+
+
+def swimmers_in(results: Iterable[Result]) -> list[str]:
+    """Each once, however the sheets write the name; age and team may change between meets."""
+    found: list[str] = []
+    for result in results:
+        for swim in result.extraction.events:
+            name = swim.swimmer_name or result.extraction.swimmer_name
+            if not any(_is_one(name, known) for known in found):
+                found.append(name)
+    return found
+
+
+def _is_one(name: str, other: str) -> bool:
+    return normalised(name) == normalised(other) or is_same_name(name, other)
 
 
 def warnings(results: Iterable[Result]) -> list[str]:

@@ -221,12 +221,19 @@ async function showResults() {
   const untimed = swims.filter((swim) => !swim.heatStartTime || !swim.sessionDate).length;
   $("untimed").textContent = untimed ? `${untimed} without a time, so not in the calendar.` : "";
   showWarnings(found.warnings);
+  $("who").hidden = !areSeveral();
   showDays();
   showSwims();
 }
 
+// Names are as printed, so one swimmer may have two: then they are shown too, which does no harm.
+function areSeveral() {
+  return new Set(swims.map((swim) => swim.swimmerName)).size > 1;
+}
+
 function showWarnings(warnings) {
   $("warnings").hidden = !warnings.length;
+  if (areSeveral()) $("warnings").open = true;
   $("warnings").querySelector("summary").textContent = counted(warnings.length, "remark");
   $("warnings").querySelector("ul").replaceChildren(...warnings.map((text) => element("li", text)));
 }
@@ -246,13 +253,15 @@ function showDays() {
 }
 
 function showSwims() {
+  const who = areSeveral();
   $("swims").replaceChildren(...swims.filter((swim) => !day || swim.sessionDate === day).map((swim) => {
     const heat = swim.heatsInEvent ? `${swim.heatNumber} of ${swim.heatsInEvent}` : swim.heatNumber;
     const relay = swim.relay ? [" ", element("span", "relay", { class: "relay" })] : [];
     return element("tr", [
       element("td", swim.sessionDate ? named(swim.sessionDate) : ""),
       element("td", swim.heatStartTime ?? "", { class: "time" }),
-      element("td", `#${swim.eventNumber}`), element("td", [swim.eventName, ...relay]),
+      element("td", `#${swim.eventNumber}`), element("td", [swim.eventName, ...relay], { class: "event" }),
+      ...(who ? [element("td", swim.swimmerName ?? "", { class: "who" })] : []),
       ...[["heat", heat], ["lane", swim.lane], ["seed", swim.seedTime], ["team", swim.team]]
         .map(([label, value]) => element("td", value == null ? "" : String(value), { "data-label": label })),
     ]);

@@ -192,6 +192,26 @@ async def test_sheets_of_a_meets_page_are_picked(here: Scene, page: Page) -> Non
     await here.says("1 of 1 sheets read.")
 
 
+async def test_two_swimmers_in_one_schedule_are_named(here: Scene, page: Page) -> None:
+    async def of_two(route: Route) -> None:
+        found = await (await route.fetch()).json()
+        for swim in found["events"][:1]:
+            swim["swimmerName"] = "Doe, Jane"
+        found["warnings"] = ["Two swimmers."]
+        await route.fulfill(json=found)
+
+    await page.route("**/results", of_two)
+    await here.hand_in((NAME, PDF))
+    await here.says("1 of 1 sheets read.")
+    await expect(page.get_by_role("columnheader", name="Swimmer")).to_be_visible()
+    await expect(page.get_by_role("cell", name="Doe, Jane")).to_be_visible()
+    await expect(page.get_by_text("Two swimmers.")).to_be_visible()
+    await page.unroute("**/results")
+    await page.reload()
+    await expect(page.locator("#swims tr").first).to_be_visible()
+    await expect(page.get_by_role("columnheader", name="Swimmer")).to_be_hidden()
+
+
 async def test_one_day_is_shown_by_itself_and_printed_with_the_name(
     here: Scene, page: Page
 ) -> None:

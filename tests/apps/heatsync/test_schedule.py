@@ -5,16 +5,25 @@ from typing import Any
 
 from apps.heatsync.models import Extraction, Result
 from apps.heatsync.reader import Swim
-from apps.heatsync.schedule import schedule, warnings
+from apps.heatsync.schedule import doubts, schedule, warnings
 
 
-def swim(number: str, *, day: int | None = 1, at: str | None = None, heat: int | None = 1) -> Swim:
+def swim(
+    number: str,
+    *,
+    day: int | None = 1,
+    at: str | None = None,
+    heat: int | None = 1,
+    name: str = "Doe, Jane",
+    **more: Any,
+) -> Swim:
     return Swim(
         event_number=number,
         event_name="Girls 11-12 50 SC Meter Freestyle",
         heat_number=heat,
         lane=4,
-        swimmer_name="Doe, Jane",
+        swimmer_name=name,
+        **more,
         session_date=date(2026, 3, day) if day else None,
         heat_start_time=at,
     )
@@ -71,6 +80,24 @@ def test_a_psych_sheet_adds_what_no_other_has() -> None:
 def test_other_meets_and_other_heats_are_other_swims() -> None:
     assert order(result(swim("1")), result(swim("1"), meet="Summer Meet")) == ["1", "1"]
     assert order(result(swim("1"), swim("1", heat=2))) == ["1", "1"]
+
+
+def test_two_children_of_one_family_name_are_told_apart() -> None:
+    sheets = [result(swim("1", name=name)) for name in ("Doe, Jane", "Doe, Jim", "Jane A Doe")]
+    assert list(doubts("Doe", sheets)) == [
+        '"Doe" fits different swimmers in these sheets: Doe, Jane and Doe, Jim; '
+        "give the whole name for the schedule of one."
+    ]
+
+
+def test_one_child_is_one_however_it_is_written_and_whoever_it_swims_for() -> None:
+    names = ("Doe, Jane", "DOE, Jane", "Jane Doe", "Doe, Jane A")
+    sheets = [
+        result(swim("1", name=name, age=age, team=f"Team {age}"))
+        for age, name in enumerate(names, start=10)
+    ]
+    assert list(doubts("Doe", sheets)) == []
+    assert list(doubts("Pelé", [result(swim("1", name=name)) for name in ("Pelé", "PELE")])) == []
 
 
 def test_a_remark_is_made_once() -> None:
