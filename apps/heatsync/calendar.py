@@ -9,6 +9,8 @@ from typing import Any
 from icalendar import Alarm, Calendar
 from icalendar import Event as Entry
 
+from apps.heatsync.schedule import place_of
+
 LASTS = timedelta(minutes=10)
 REMINDER = timedelta(minutes=-10)
 DISTANCE_AND_STROKE = re.compile(
@@ -73,8 +75,7 @@ def short_name(event: str) -> str:
 
 def uid_of(swim: dict[str, Any]) -> str:
     """The same for the same swim: importing twice gives no second entry."""
-    names = ("meetName", "sessionDate", "eventNumber", "heatNumber", "lane", "swimmerName")
-    text = "|".join(str(swim[name]) for name in names)
+    text = "|".join(map(str, (*place_of(swim), swim["swimmerName"])))
     return f"{sha256(text.encode()).hexdigest()[:32]}@heatsync"
 
 

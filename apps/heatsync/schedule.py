@@ -6,6 +6,7 @@ from typing import Any
 from apps.heatsync.codes import is_retriable
 from apps.heatsync.models import Result
 from apps.heatsync.reader import is_same_name, normalised
+from apps.heatsync.reader.headings import stage_of
 from apps.heatsync.views import swimmer_of
 from batchmill import JobRecord, JobState
 
@@ -42,11 +43,16 @@ def schedule(results: Iterable[Result]) -> list[dict[str, Any]]:
     for result in results:
         meet = result.extraction.meet_name
         for swim in result.extraction.events:
-            same = (meet, swim.session_date, swim.event_number, swim.heat_number, swim.lane)
             told = {**swim.model_dump(by_alias=True, mode="json"), "meetName": meet}
-            known = found.setdefault(same, told)
+            known = found.setdefault(place_of(told), told)
             known |= {name: told[name] for name in told if known[name] is None}
-    return sorted(_seeded(found.values()), key=_place)
+    return sorted(_seeded(found.values()), key=_order)
+
+
+def place_of(swim: dict[str, Any]) -> tuple[Any, ...]:
+    """Where and when someone swims. A final may well have the prelim's heat, lane and day."""
+    names = ("meetName", "sessionDate", "eventNumber", "heatNumber", "lane")
+    return (*(swim[name] for name in names), stage_of(swim["round"]))
 
 
 def _seeded(swims: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -58,7 +64,7 @@ def _seeded(swims: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield swim
 
 
-def _place(swim: dict[str, Any]) -> tuple[Any, ...]:
+def _order(swim: dict[str, Any]) -> tuple[Any, ...]:
     number = "".join(filter(str.isdecimal, swim["eventNumber"]))
     return (
         swim["sessionDate"] or LAST,

@@ -17,6 +17,7 @@ def swim(**more: Any) -> dict[str, Any]:
         "eventName": "Girls 11-12 100 SC Meter Freestyle",
         "heatNumber": 3,
         "lane": 4,
+        "round": None,
         "swimmerName": "Jane Doe",
         "sessionDate": "2026-03-07",
         "heatStartTime": "09:12",
@@ -52,6 +53,11 @@ def test_what_has_no_time_is_left_out() -> None:
 def test_the_same_swim_is_the_same_entry() -> None:
     first, second, other = entries(swim(), swim(), swim(heatNumber=4))
     assert first["uid"] == second["uid"] != other["uid"]
+
+
+def test_a_final_is_another_entry_than_its_prelim() -> None:
+    prelim, final = entries(swim(round="Prelims"), swim(round="Finals", heatStartTime="17:12"))
+    assert prelim["uid"] != final["uid"]
 
 
 @pytest.mark.parametrize(

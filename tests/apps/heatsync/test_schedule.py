@@ -82,6 +82,12 @@ def test_other_meets_and_other_heats_are_other_swims() -> None:
     assert order(result(swim("1"), swim("1", heat=2))) == ["1", "1"]
 
 
+def test_a_final_is_no_prelim_though_it_has_its_heat_and_lane() -> None:
+    prelim, final = swim("1", at="09:00", round="Prelims"), swim("1", at="17:00", round="A - Final")
+    times = [each["heatStartTime"] for each in schedule([result(prelim), result(final)])]
+    assert times == ["09:00", "17:00"]
+
+
 def test_two_children_of_one_family_name_are_told_apart() -> None:
     sheets = [result(swim("1", name=name)) for name in ("Doe, Jane", "Doe, Jim", "Jane A Doe")]
     assert list(doubts("Doe", sheets)) == [
