@@ -4,8 +4,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from batchmill import NotFound
 from batchmill.service.problems import problem_of
@@ -29,6 +31,20 @@ class SmallRequest(Request):
         if not hasattr(self, "_body"):
             self._body = b"".join([chunk async for chunk in bounded(self.stream(), MOST_BYTES)])
         return self._body
+
+
+async def tell_of_no_route(request: Request, error: Exception) -> Response:
+    """For paths and methods that are none of the API's; others are answered as ever."""
+    assert isinstance(error, HTTPException)
+    if not request.url.path.startswith("/api/"):
+        return await http_exception_handler(request, error)
+    problem = problem_of(error)
+    message = f"The API has no {request.method} {request.url.path}; /docs says what it has."
+    return JSONResponse(
+        {"success": False, "error": problem.code.upper(), "message": message},
+        problem.status,
+        error.headers,
+    )
 
 
 class ApiRoute(APIRoute):

@@ -7,7 +7,9 @@ from importlib.resources import files
 from fastapi import FastAPI, Response
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
+from apps.heatsync.answers import tell_of_no_route
 from apps.heatsync.routes import router
 from apps.heatsync.tasks import forget, mill
 from batchmill import WorkerOptions
@@ -37,6 +39,7 @@ app = FastAPI(
 )
 app.include_router(router)
 app.include_router(service_router(mill, worker=WORKER), prefix="/mill")
+app.add_exception_handler(HTTPException, tell_of_no_route)
 app.mount("/static", StaticFiles(directory=str(STATIC)))
 
 

@@ -13,10 +13,14 @@ from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
 from batchmill import ArtifactRecord, ArtifactTooLarge, Mill
 from batchmill.domain.artifact import safe_name
 from batchmill.service.multipart import Part, Reader, boundary_of
+from batchmill.service.problems import BadRequest
 from batchmill.service.requests import bounded
 
-MOST_PARTS = 200
+# Far more than a batch may have, so that who sends too many is told how many they were.
+MOST_PARTS = 1_000
+# Of all fields together, since they are held in memory.
 MOST_TEXT = MEGABYTE
+FIELDS = ("swimmer", "urls")
 LONGEST_NAME = 200
 LONGEST_URL = 2_000
 
@@ -29,6 +33,7 @@ class Form:
         self._mill = mill
         self._settings = settings
         self._fields: dict[str, str] = {}
+        self._room = MOST_TEXT
         self._files: list[ArtifactRecord] = []
         self._given = 0
         self.swimmer = ""
@@ -55,14 +60,20 @@ class Form:
             raise
 
     async def _take_parts(self) -> None:
-        boundary = boundary_of(self._request.headers.get("content-type", ""))
+        boundary = boundary_in(self._request.headers.get("content-type", ""))
         most = (self._settings.max_pdfs + 1) * self._settings.max_pdf_bytes
         chunks = bounded(self._request.stream(), most)
         async for part in Reader(chunks, boundary, MOST_PARTS).parts():
             if part.name == "pdfs" and part.file_name:
                 await self._take_file(part)
-            elif part.file_name is None:
-                self._fields[part.name] = await part.text(MOST_TEXT)
+            elif part.name in FIELDS and part.file_name is None:
+                await self._take_field(part)
+
+    async def _take_field(self, part: Part) -> None:
+        if part.name in self._fields:
+            raise BadRequest(f"The field {part.name} comes twice: send it once.")
+        text = self._fields[part.name] = await part.text(self._room)
+        self._room -= len(text.encode())
 
     async def _take_file(self, part: Part) -> None:
         """Those beyond what a batch may have are counted, and not kept."""
@@ -91,6 +102,16 @@ class Form:
                 "BATCH_TOO_LARGE",
                 f"Maximum {self._settings.max_pdfs} PDFs per batch. You submitted {count}.",
             )
+
+
+def boundary_in(content_type: str) -> bytes:
+    try:
+        return boundary_of(content_type)
+    except BadRequest:
+        raise Refusal(
+            "BAD_REQUEST",
+            "Send a form as multipart/form-data: swimmer, and pdfs (files), urls or both.",
+        ) from None
 
 
 def swimmer_in(text: str) -> str:

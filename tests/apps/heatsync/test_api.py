@@ -100,7 +100,8 @@ async def test_what_is_not_there_is_not_found(heatsync: HeatSync) -> None:
 async def test_what_cannot_be_a_batch_is_refused_and_leaves_nothing(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
-    twenty = [(f"{n}.pdf", b"%PDF-") for n in range(20)]
+    many = [(f"{n}.pdf", b"%PDF-") for n in range(250)]
+    twenty = many[:20]
     for swimmer, pdfs, urls, error, message in (
         (" ", [FIRST], None, "MISSING_SWIMMER", "Swimmer name is required."),
         (SWIMMER, [], None, "NO_PDFS", "At least one PDF file or URL is required."),
@@ -108,6 +109,10 @@ async def test_what_cannot_be_a_batch_is_refused_and_leaves_nothing(
         (
             SWIMMER, twenty, None,
             "BATCH_TOO_LARGE", "Maximum 15 PDFs per batch. You submitted 20.",
+        ),
+        (
+            SWIMMER, many, None,
+            "BATCH_TOO_LARGE", "Maximum 15 PDFs per batch. You submitted 250.",
         ),
         (
             SWIMMER, twenty[:10], [f"https://example.com/{n}.pdf" for n in range(6)],
@@ -132,6 +137,41 @@ async def test_what_is_no_form_is_refused(heatsync: HeatSync) -> None:
         async with heatsync.client(headers={"Content-Type": kind}) as client:
             answer = await client.post("/api/batch/extract", content=b'{"swimmer": "x"}')
             assert (answer.status_code, answer.json()["success"]) == (400, False)
+            assert "JSON" not in answer.json()["message"]
+
+
+async def test_fields_that_come_twice_or_are_too_long_together_are_refused(
+    heatsync: HeatSync,
+) -> None:
+    half = "x" * 600_000
+    for fields, status, word in (
+        ([("swimmer", "Doe, Jane"), ("swimmer", "Doe, Jim")], 400, "swimmer comes twice"),
+        ([("urls", "[]"), ("urls", "[]")], 400, "urls comes twice"),
+        ([("swimmer", half), ("urls", half)], 413, "The field urls has more"),
+        # What nobody asks for is passed over.
+        ([("other", half), ("other", half)], 400, "Swimmer name is required."),
+    ):
+        async with heatsync.client() as client:
+            parts = [(name, (None, text)) for name, text in fields]
+            answer = await client.post("/api/batch/extract", files=parts)
+        assert answer.status_code == status
+        assert word in answer.json()["message"]
+
+
+async def test_what_the_api_does_not_have_is_told_in_its_own_form(heatsync: HeatSync) -> None:
+    async with heatsync.client() as client:
+        unknown = await client.get("/api/nothing")
+        wrong = await client.get("/api/batch/x/cancel")
+        elsewhere = await client.get("/nothing")
+    assert unknown.status_code == 404
+    assert unknown.json() == {
+        "success": False,
+        "error": "NOT_FOUND",
+        "message": "The API has no GET /api/nothing; /docs says what it has.",
+    }
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
+    assert wrong.json()["error"] == "METHOD_NOT_ALLOWED"
+    assert elsewhere.json() == {"detail": "Not Found"}
 
 
 async def test_an_address_counts_once(heatsync: HeatSync) -> None:
