@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -42,6 +43,11 @@ class Page(HTMLParser):
         super().__init__()
         self._in_title = False
         self._link: Link | None = None
+
+    def take(self, text: str) -> None:
+        """As far as it can be read: the parser gives up at a mark such as `<![ x`."""
+        with suppress(AssertionError):
+            self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         href = dict(attrs).get("href")
@@ -92,7 +98,7 @@ async def sheets_at(url: str, fetcher: Fetcher) -> tuple[str, list[Link]]:
         page = Page(response.url)
         text = (await response.read()).decode(errors="replace")
     # A large page takes a while, and others have something to do meanwhile.
-    await asyncio.to_thread(page.feed, text)
+    await asyncio.to_thread(page.take, text)
     return (
         " ".join(page.title.split()),
         sorted(page.pdfs.values(), key=lambda link: not link.is_likely),

@@ -69,3 +69,8 @@ async def test_pdfs_are_found_behind_any_number_of_other_links(web: Web) -> None
     menu = b"<html><body>" + b'<a href="x.html">x</a>' * 1_000 + b'<a href="heats.pdf">Heats</a>'
     web.answers = {"/meet/": menu}
     assert await found_at(web, "/meet/") == [("/meet/heats.pdf", "Heats")]
+
+
+async def test_what_was_found_before_a_broken_mark_is_kept(web: Web) -> None:
+    web.answers = {"/meet/": b'<html><body><a href="heats.pdf">Heats</a> <![ x'}
+    assert await found_at(web, "/meet/") == [("/meet/heats.pdf", "Heats")]
