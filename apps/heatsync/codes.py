@@ -1,6 +1,6 @@
 """Why a sheet was not read, as the API says it: stable codes, and which are worth another try."""
 
-from batchmill import Rule
+from batchmill import BadStatus, Rule
 
 RETRIABLE = frozenset(
     {"RATE_LIMIT", "TIMEOUT", "NETWORK_ERROR", "AI_OVERLOADED", "SERVICE_UNAVAILABLE"}
@@ -21,6 +21,46 @@ CODES = {
     "unexpected": "EXTRACTION_FAILED",
     "cancelled": "CANCELLED",
 }
+
+
+def _broken(error: BaseException) -> bool:
+    return isinstance(error, BadStatus) and error.status >= 500
+
+
+INSTEAD = "download the PDF and choose it here."
+# What the server of a PDF answers instead of it; the first that fits counts.
+NOT_GIVEN = [
+    Rule(
+        429,
+        code="RATE_LIMIT",
+        transient=True,
+        message=f"The server of this PDF is asked too often: wait a while, or {INSTEAD}",
+    ),
+    Rule(
+        (408, 504, 524),
+        code="TIMEOUT",
+        transient=True,
+        message=f"The server of this PDF takes too long: try later, or {INSTEAD}",
+    ),
+    Rule(
+        _broken,
+        code="SERVICE_UNAVAILABLE",
+        transient=True,
+        message=f"The server of this PDF has trouble: try later, or {INSTEAD}",
+    ),
+    Rule(
+        (404, 410),
+        code="NOT_FOUND",
+        transient=False,
+        message=f"There is no file at this address: check it, or {INSTEAD}",
+    ),
+    Rule(
+        BadStatus,
+        code="NOT_ALLOWED",
+        transient=False,
+        message=f"The server of this PDF does not let us have it: {INSTEAD}",
+    ),
+]
 
 
 def _crashed(error: BaseException) -> bool:

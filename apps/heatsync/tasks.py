@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from apps.heatsync import ai, extractions, tables
-from apps.heatsync.codes import UNREADABLE
+from apps.heatsync.codes import NOT_GIVEN, UNREADABLE
 from apps.heatsync.extractions import Kept, Question
 from apps.heatsync.models import Extraction, Result, Sheet
 from apps.heatsync.reader import InvalidPdf, find_swims, normalised, read_sheet, read_text
@@ -49,7 +49,7 @@ pages = fetcher_for(PAGE_BYTES, 15)
 limits = Limits(total=settings.extractions, per_batch=settings.per_batch)
 
 
-@mill.task(name="heatsync.download", retry=RETRY, limits=limits, timeout=90)
+@mill.task(name="heatsync.download", retry=RETRY, limits=limits, timeout=90, rules=NOT_GIVEN)
 async def download(job: Job, sheet: Sheet) -> Advance | Result:
     """Gets the file, and looks whether the same was asked of it before."""
     if sheet.file is None:

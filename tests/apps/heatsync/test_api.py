@@ -288,6 +288,24 @@ async def test_sheets_are_fetched_by_their_addresses(start: Start) -> None:
     assert [job["errorCode"] for job in jobs] == [None, "INVALID_PDF", "NOT_FOUND"]
 
 
+async def test_a_server_that_gives_no_pdf_is_told_in_words_for_parents(start: Start) -> None:
+    answers: dict[str, Answer] = {"/403": 403, "/418": 418, "/410": 410, "/503": 503, "/429": 429}
+    async with serving(answers) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+        batch = await heatsync.batch(SWIMMER, urls=[web.url + path for path in (*answers, "/404")])
+        await heatsync.events(batch)
+        jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    told = {job["filename"]: (job["errorCode"], job["retriable"]) for job in jobs}
+    assert told == {
+        "403": ("NOT_ALLOWED", False),
+        "418": ("NOT_ALLOWED", False),
+        "410": ("NOT_FOUND", False),
+        "404": ("NOT_FOUND", False),
+        "503": ("SERVICE_UNAVAILABLE", True),
+        "429": ("RATE_LIMIT", True),
+    }
+    assert all(job["error"].endswith("download the PDF and choose it here.") for job in jobs)
+
+
 async def test_addresses_of_this_machine_are_not_fetched(heatsync: HeatSync) -> None:
     async with serving({"/a.pdf": FIRST[1]}) as web:
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
