@@ -1,11 +1,12 @@
 """The log of a batch in HeatSync's words: one event for each of the engine's, under its number."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from apps.heatsync.codes import code_of, is_retriable
 from apps.heatsync.schedule import results_of, schedule, source
-from apps.heatsync.views import CANCELLED, STAGES, found_by, retries_of, state_of, swimmer_of
+from apps.heatsync.views import CANCELLED, STAGES, found_by, state_of, swimmer_of
 from batchmill import Batch, Event, JobRecord, Mill
 from batchmill.service import sse
 
@@ -39,8 +40,8 @@ class Teller:
             case "job_completed":
                 return "job_completed", found_by(await self._job(event))
             case "job_failed":
-                code, message = event.data["code"], event.data["message"]
-                return "job_failed", failure(code, message, retries_of(await self._job(event)))
+                retries = retries_before(event, await self._job(event))
+                return event.type, failure(event.data["code"], event.data["message"], retries)
             case _:
                 return told(event)
 
@@ -57,7 +58,11 @@ class Teller:
         }
 
     async def _ended(self, event: Event) -> dict[str, Any]:
-        results = list(results_of([job async for job in self._batch.jobs()]))
+        """As it was then, although the batch may have been retried since: a job that completed
+        stays so, and those that did so later come later."""
+        completed = list(results_of([job async for job in self._batch.jobs()]))
+        first = sorted(completed, key=lambda each: finish_of(each[0]))[: event.data["completed"]]
+        results = sorted(first, key=lambda each: each[0].position)
         return {
             "status": event.data["state"],
             "completedJobs": event.data["completed"],
@@ -65,6 +70,17 @@ class Teller:
             "totalEvents": len(schedule(result for _, result in results)),
             "results": [source(job, result) for job, result in results],
         }
+
+
+def finish_of(job: JobRecord) -> datetime:
+    assert job.finished_at is not None
+    return job.finished_at
+
+
+def retries_before(event: Event, job: JobRecord) -> int:
+    """How often it had been tried again when it failed: it may have been since, by hand."""
+    ends = [datetime.fromisoformat(attempt["ended_at"]) for attempt in job.attempts]
+    return sum(end < event.at for end in ends)
 
 
 def about(event: Event) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.apps.heatsync.conftest import HeatSync, Start
 from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, fifteen
+from tests.apps.heatsync.web import serving
 from tests.library.tools import one, until
 
 FIELDS = {
@@ -41,6 +42,19 @@ async def test_what_was_missed_is_replayed(heatsync: HeatSync) -> None:
         at = f"/api/batch/{batch}/stream"
         assert (await client.get(at, params={"after": len(events)})).status_code == 204
         assert (await client.get(at, params={"after": "x"})).status_code == 400
+
+
+async def test_what_is_replayed_after_a_retry_is_what_was_sent(start: Start) -> None:
+    async with serving({"/a.pdf": 503}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+        batch = await heatsync.batch(SWIMMER, *SHEETS.items(), urls=[f"{web.url}/a.pdf"])
+        sent = await heatsync.events(batch)
+        (failed,) = [event for event in sent if event["type"] == "job_failed"]
+        assert failed["retryCount"] == 3
+        web.answers = {"/a.pdf": SHEETS["two-columns.pdf"]}
+        await heatsync.post(f"/api/batch/{batch}/retry")
+        again = await heatsync.events(batch)
+    assert again[: len(sent)] == sent
+    assert len(again[-1]["results"]) == len(sent[-1]["results"]) + 1 == len(SHEETS) + 1
 
 
 async def test_a_past_that_never_was_gives_the_state(heatsync: HeatSync) -> None:
