@@ -1,5 +1,6 @@
 """How HeatSync answers: `success`, and when it is false what went wrong."""
 
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from batchmill import NotFound
-from batchmill.service.problems import problem_of
+from batchmill.service.problems import Problem, problem_of
 from batchmill.service.requests import bounded
 
 MOST_BYTES = 65_536
@@ -70,4 +71,11 @@ def told(error: Exception, path: str) -> JSONResponse:
         what = "Result" if "/result/" in path else "Job" if "/jobs/" in path else "Batch"
         return JSONResponse({"success": False, "error": f"{what} not found"}, 404)
     body = {"success": False, "error": problem.code.upper(), "message": problem.detail}
-    return JSONResponse(body, problem.status)
+    return JSONResponse(body, problem.status, wait_of(problem))
+
+
+def wait_of(problem: Problem) -> dict[str, str]:
+    """When to come back, if anything is known of it."""
+    if problem.retry_after is None:
+        return {}
+    return {"Retry-After": str(math.ceil(problem.retry_after))}

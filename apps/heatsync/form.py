@@ -1,7 +1,7 @@
 """What a parent or coach hands in: a swimmer's name, PDFs and URLs, as a form."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from urllib.parse import unquote, urldefrag, urlsplit
 
@@ -15,6 +15,7 @@ from batchmill.domain.artifact import safe_name
 from batchmill.service.multipart import Part, Reader, boundary_of
 from batchmill.service.problems import BadRequest
 from batchmill.service.requests import bounded
+from batchmill.submission import Item
 
 # Far more than a batch may have, so that who sends too many is told how many they were.
 MOST_PARTS = 1_000
@@ -55,9 +56,18 @@ class Form:
             ]
             yield
         except BaseException:
-            for file in self._files:
-                await self._mill.artifacts.delete(file.id)
+            await self.drop()
             raise
+
+    async def drop(self) -> None:
+        while self._files:
+            await self._mill.artifacts.delete(self._files.pop().id)
+
+    def items(self) -> Iterator[Item]:
+        """A file that is sent again has another id, so that its bytes tell whether it is one."""
+        for sheet in self.sheets:
+            sent = (sheet.swimmer, sheet.filename, sheet.url, sheet.file and sheet.file.sha256)
+            yield Item(sheet, digest=json.dumps(sent))
 
     async def _take_parts(self) -> None:
         boundary = boundary_in(self._request.headers.get("content-type", ""))

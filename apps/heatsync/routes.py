@@ -19,7 +19,9 @@ from apps.heatsync.tasks import download, mill, pages, settings
 from apps.heatsync.views import state_of
 from batchmill import Batch, BatchRecord, BatchState, JobRecord, NotFound
 from batchmill.service import AnyService, client_address
+from batchmill.service.routes.batches import IdempotencyKey
 from batchmill.service.routes.events import number_of
+from batchmill.submission import BatchOptions
 
 router = APIRouter(prefix="/api", route_class=ApiRoute)
 
@@ -59,12 +61,18 @@ async def all_of(batch: Batch) -> list[JobRecord]:
 
 
 @router.post("/batch/extract")
-async def extract_batch(request: Request) -> dict[str, Any]:
+async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None) -> dict[str, Any]:
     form = Form(request, mill, settings)
+    options: BatchOptions = {"labels": LABELS}
+    if idempotency_key is not None:
+        options["idempotency_key"] = idempotency_key
     recent = await mill.batches(task=download.name, state=BatchState.COMPLETED, count=RECENT)
     async with form.read(), tables.transaction(mill) as conn:
-        batch = await mill.submit(download, form.sheets, labels=LABELS, connection=conn)
-        await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
+        batch = await mill.submit(download, form.items(), connection=conn, **options)
+        if batch.is_existing:
+            await form.drop()
+        else:
+            await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
     return {
         "success": True,
         "batchId": batch.id,

@@ -6,8 +6,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from apps.heatsync.answers import told
 from apps.heatsync.models import Extraction
 from apps.heatsync.reader import find_swims, read_sheet
+from batchmill import DatabaseUnavailable
 from tests.apps.heatsync.conftest import HeatSync, Start
 from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, bomb, fifteen
 from tests.apps.heatsync.web import Answer, serving
@@ -172,6 +174,24 @@ async def test_what_the_api_does_not_have_is_told_in_its_own_form(heatsync: Heat
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
     assert wrong.json()["error"] == "METHOD_NOT_ALLOWED"
     assert elsewhere.json() == {"detail": "Not Found"}
+
+
+async def test_a_form_that_is_sent_again_gives_the_same_batch(
+    heatsync: HeatSync, sql: psycopg.Connection[Any]
+) -> None:
+    key: dict[str, Any] = {"Idempotency-Key": "made-up"}
+    first = await heatsync.batch(SWIMMER, FIRST, urls=["https://192.0.2.1/a.pdf"], **key)
+    assert await heatsync.batch(SWIMMER, FIRST, urls=["https://192.0.2.1/a.pdf"], **key) == first
+    other = await heatsync.submit(SWIMMER, SECOND, **key)
+    assert (other.status_code, other.json()["error"]) == (422, "IDEMPOTENCY_CONFLICT")
+    assert one(sql, "select count(*) from batchmill.batches") == (1,)
+    assert one(sql, "select count(*) from batchmill.artifacts where state = 'kept'") == (1,)
+    await heatsync.post(f"/api/batch/{first}/cancel")
+
+
+def test_who_is_to_come_back_later_is_told_when() -> None:
+    answer = told(DatabaseUnavailable("The password is wrong."), "/api/batch/extract")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
 
 async def test_an_address_counts_once(heatsync: HeatSync) -> None:
