@@ -3,12 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from string import Template
 
 from fastapi import FastAPI, Response
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
+from apps.heatsync import mail
 from apps.heatsync.answers import tell_of_no_route
 from apps.heatsync.routes import router
 from apps.heatsync.tasks import forget, mill
@@ -46,4 +48,6 @@ app.mount("/static", StaticFiles(directory=str(STATIC)))
 @app.get("/", include_in_schema=False)
 @app.get("/batches/{id}", include_in_schema=False)
 async def get_page() -> Response:
-    return HTMLResponse((STATIC / "index.html").read_text(), headers=GUARDS)
+    page = Template((STATIC / "index.html").read_text())
+    offered = "yes" if mail.is_set_up(mill) else "no"
+    return HTMLResponse(page.substitute(mail=offered), headers=GUARDS)

@@ -14,6 +14,8 @@ let stream = null;
 let swims = [];
 let day = null;
 let asked = 0;
+// Of what the form says now: sent again because no answer came, it gives the same batch.
+let key = null;
 
 const path = location.pathname.match(/^\/batches\/([0-9a-f-]{36})$/);
 if (path) open(path[1]); else $("ask").hidden = false;
@@ -22,12 +24,18 @@ if (path) open(path[1]); else $("ask").hidden = false;
 
 function choose(files) {
   for (const file of files) {
-    if (!chosen.some((it) => it.name === file.name && it.size === file.size)) chosen.push(file);
+    if (!chosen.some((it) => isSame(it, file))) chosen.push(file);
   }
   showFiles();
 }
 
+// Sheets of several sessions may well have one name and size; of those the server knows.
+function isSame(file, other) {
+  return ["name", "size", "lastModified"].every((fact) => file[fact] === other[fact]);
+}
+
 function showFiles() {
+  key = null;
   $("files").replaceChildren(...chosen.map((file, at) => {
     const remove = element("button", "✕", { type: "button", class: "button quiet", "aria-label": `Leave out ${file.name}` });
     remove.onclick = () => { chosen.splice(at, 1); showFiles(); $("pdfs").focus(); };
@@ -51,6 +59,7 @@ function addresses() {
   return [...typed.filter((url) => url !== $("found").dataset.page), ...picked];
 }
 
+$("ask").addEventListener("input", () => { key = null; });
 $("ask").onsubmit = async (event) => {
   event.preventDefault();
   const form = new FormData();
@@ -58,7 +67,8 @@ $("ask").onsubmit = async (event) => {
   form.append("urls", JSON.stringify(addresses()));
   for (const file of chosen) form.append("pdfs", file);
   await busy(event.submitter, $("refused"), async () => {
-    const made = await call("/api/batch/extract", { method: "POST", body: form });
+    key ??= unguessable();
+    const made = await call("/api/batch/extract", { method: "POST", body: form, headers: { "Idempotency-Key": key } });
     history.pushState(null, "", `/batches/${made.batchId}`);
     await open(made.batchId);
   });
@@ -71,6 +81,7 @@ $("discover").onclick = (event) => busy(event.target, $("refused"), async () => 
   $("found").dataset.page = page;
   $("found").replaceChildren(...(found.pdfs.length ? found.pdfs.map(pick) : [element("p", "That page links to no PDF.")]));
   $("found").hidden = false;
+  key = null;
 });
 
 function pick(pdf) {
@@ -88,13 +99,19 @@ async function open(id) {
     take(await call(`/api/batch/${id}`));
   } catch (error) {
     $("problem").textContent = error.message;
-    if (batch || !error.isFinal) setTimeout(() => open(id), AGAIN); else $("ask").hidden = false;
+    if (!error.isFinal) setTimeout(() => open(id), AGAIN); else if (batch) leave(); else $("ask").hidden = false;
     return;
   }
-  $("ask").hidden = true;
+  hide($("ask"), true, $("title"));
   $("problem").textContent = "";
   if (!batch.completedAt) follow();
   await showResults();
+}
+
+function leave() {
+  $("problem").textContent = "These sheets are gone: they were deleted, or are older than 30 days. Hand them in again.";
+  $("summary").textContent = "";
+  for (const id of ["cancel", "retry", "notify"]) hide($(id), true, $("title"));
 }
 
 function take(state) {
@@ -154,15 +171,21 @@ function show() {
   const isOver = Boolean(batch.completedAt);
   const over = [...jobs.values()].filter((job) => job.stage === "done" || job.stage === "failed").length;
   const mayGoBetter = [...jobs.values()].some((job) => job.stage === "failed" && job.retriable);
+  $("batch").hidden = false;
   document.title = `${batch.swimmerName} · HeatSync`;
   $("title").textContent = batch.swimmerName;
   $("summary").textContent = summary(isOver);
   Object.assign($("bar"), { max: batch.totalJobs, value: isOver ? batch.totalJobs : over });
   for (const job of jobs.values()) row(job);
-  $("cancel").hidden = isOver;
-  $("notify").hidden = isOver;
-  $("retry").hidden = !isOver || !mayGoBetter || batch.status === "cancelled";
-  $("batch").hidden = false;
+  hide($("cancel"), isOver);
+  hide($("notify"), isOver || $("notify").dataset.mail !== "yes");
+  hide($("retry"), !isOver || !mayGoBetter || batch.status === "cancelled");
+}
+
+// Who works by keyboard goes on at what is there instead, not at the top of the page.
+function hide(thing, isHidden, instead = $("summary")) {
+  if (isHidden && thing.contains(document.activeElement)) instead.focus();
+  thing.hidden = isHidden;
 }
 
 function summary(isOver) {
@@ -209,8 +232,8 @@ async function showResults() {
   let found;
   try {
     found = await call(`/api/batch/${batch.id}/results`);
-  } catch {
-    setTimeout(() => { if (mine === asked) showResults(); }, AGAIN);
+  } catch (error) {
+    if (!error.isFinal) setTimeout(() => { if (mine === asked) showResults(); }, AGAIN);
     return;
   }
   // An answer to an earlier question may come later.
@@ -283,6 +306,11 @@ function element(tag, content = [], attributes = {}) {
   return made;
 }
 
+// `randomUUID` is only for pages that came over TLS.
+function unguessable() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 function counted(count, thing) {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
@@ -297,7 +325,7 @@ async function call(url, options) {
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
   const error = new Error(body.message ?? body.error ?? "The server does not answer. Try again.");
-  error.isFinal = answer.status < 500;
+  error.isFinal = answer.status < 500 && answer.status !== 429;
   throw error;
 }
 
@@ -305,8 +333,10 @@ function post(url, body) {
   return call(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) });
 }
 
+// Not `disabled`: that would take the focus away.
 async function busy(button, problem, work) {
-  button.disabled = true;
+  if (button.ariaDisabled) return;
+  button.ariaDisabled = "true";
   problem.textContent = "";
-  try { await work(); } catch (error) { problem.textContent = error.message; } finally { button.disabled = false; }
+  try { await work(); } catch (error) { problem.textContent = error.message; } finally { button.ariaDisabled = null; }
 }

@@ -4,14 +4,16 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
+import psycopg
 import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.apps.heatsync.conftest import HeatSync, Start
 from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER
 from tests.apps.heatsync.web import Web, serving
-from tests.library.tools import until
+from tests.library.tools import one, until
 
 (NAME, PDF), *_ = SHEETS.items()
 expect.set_options(timeout=60_000)
@@ -167,6 +169,97 @@ async def test_the_keyboard_is_enough(here: Scene, page: Page) -> None:
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await here.shows("late.pdf", "Downloading")
+
+
+async def test_the_focus_stays_where_the_work_is(here: Scene, page: Page) -> None:
+    here.web.answers = {**here.web.answers, "/busy.pdf": 503}
+    await page.goto(here.heatsync.url)
+    await page.get_by_label("Addresses").fill(f"{here.web.url}/busy.pdf")
+    await page.get_by_label("Swimmer").fill(SWIMMER)
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#title")).to_be_focused()
+    await here.says("0 of 1 sheets read, 1 failed.")
+    await page.get_by_role("button", name="Retry failed").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#summary")).to_be_focused()
+    await page.get_by_role("button", name="Cancel").focus()
+    await page.keyboard.press("Enter")
+    await here.says("Cancelled: 0 of 1 sheets were read.")
+    await expect(page.locator("#summary")).to_be_focused()
+
+
+async def test_what_is_refused_leaves_the_focus_on_its_button(here: Scene, page: Page) -> None:
+    await page.goto(here.heatsync.url)
+    await page.get_by_label("Swimmer").fill(SWIMMER)
+    button = page.get_by_role("button", name="Make the schedule")
+    await button.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#refused")).not_to_be_empty()
+    await expect(button).to_be_focused()
+
+
+async def test_every_column_has_a_name(here: Scene, page: Page) -> None:
+    await here.hand_in((NAME, PDF))
+    await expect(page.locator("#swims tr").first).to_be_visible()
+    assert all(await page.get_by_role("columnheader").all_inner_texts())
+
+
+async def test_two_files_of_one_name_and_size_are_two(here: Scene, page: Page) -> None:
+    await page.goto(here.heatsync.url)
+    for content in (b"%PDF-1", b"%PDF-2"):
+        await page.locator("#pdfs").set_input_files(
+            [{"name": "sheet.pdf", "mimeType": "application/pdf", "buffer": content}]
+        )
+    await expect(page.locator("#files li")).to_have_count(2)
+
+
+async def test_a_form_whose_answer_was_lost_makes_one_batch(
+    here: Scene, page: Page, sql: psycopg.Connection[Any]
+) -> None:
+    async def lose(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    await page.route("**/extract", lose)
+    await here.hand_in((NAME, PDF))
+    await expect(page.locator("#refused")).to_contain_text("does not answer")
+    await page.unroute("**/extract")
+    await page.get_by_role("button", name="Make the schedule").click()
+    await here.says("1 of 1 sheets read.")
+    assert one(sql, "select count(*) from batchmill.batches") == (1,)
+
+
+async def test_a_batch_that_is_deleted_meanwhile_is_asked_for_no_more(
+    here: Scene, page: Page
+) -> None:
+    asked: list[str] = []
+
+    async def gone(route: Route) -> None:
+        asked.append(route.request.url)
+        await route.fulfill(status=404, json={"success": False, "error": "Batch not found"})
+
+    await here.hand_in_both()
+    await page.route("**/api/**", gone)
+    await here.heatsync.end(signal.SIGKILL)
+    await here.heatsync.start()
+    await expect(page.locator("#problem")).to_contain_text("These sheets are gone")
+    await expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+    count = len(asked)
+    await asyncio.sleep(4)
+    assert len(asked) == count
+
+
+async def test_mail_is_offered_only_where_it_is_sent(here: Scene, page: Page, start: Start) -> None:
+    await here.hand_in_both()
+    await expect(page.get_by_label("Mail me")).to_be_hidden()
+    where = {
+        "BATCHMILL_SMTP_URL": "smtp://127.0.0.1:9",
+        "BATCHMILL_MAIL_FROM": "heats@club.example",
+        "BATCHMILL_PUBLIC_URL": "https://club.example",
+    }
+    async with start(**where) as mailing:
+        await page.goto(page.url.replace(here.heatsync.url, mailing.url))
+        await expect(page.get_by_label("Mail me")).to_be_visible()
 
 
 async def test_it_fits_on_a_phone(here: Scene, page: Page) -> None:
