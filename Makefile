@@ -32,7 +32,8 @@ demo: setup ## read sample heat sheets in the terminal, on an embedded PostgreSQ
 	$(BIN)/python -m apps.heatsync.demo
 
 serve: setup ## serve an application: make serve APP=heatsync PORT=8300
-	$(BIN)/uvicorn apps.$(APP).app:app --port $(PORT) --no-proxy-headers
+	$(BIN)/uvicorn apps.$(APP).app:app --port $(PORT) --no-proxy-headers \
+		--timeout-graceful-shutdown 10
 
 test: setup servers lint ## check everything
 	$(BIN)/pytest $(PYTEST_ARGS)

@@ -18,7 +18,9 @@ class HeatSync(ServerProcess):
     """The server, and what its users do with it."""
 
     def _command(self) -> list[str]:
-        return ["uvicorn", "apps.heatsync.app:app", f"--port={self.port}", "--no-proxy-headers"]
+        """As `make serve` does."""
+        options = ["--no-proxy-headers", "--timeout-graceful-shutdown=10"]
+        return ["uvicorn", "apps.heatsync.app:app", f"--port={self.port}", *options]
 
     def client(self, **options: Any) -> httpx.AsyncClient:
         return httpx.AsyncClient(base_url=self.url, timeout=PATIENCE, **options)

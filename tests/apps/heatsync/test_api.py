@@ -1,6 +1,8 @@
 """The API to the letter: what is answered, in which words."""
 
+import asyncio
 import json
+import signal
 from typing import Any
 
 import psycopg
@@ -192,6 +194,21 @@ async def test_a_form_that_is_sent_again_gives_the_same_batch(
 def test_who_is_to_come_back_later_is_told_when() -> None:
     answer = told(DatabaseUnavailable("The password is wrong."), "/api/batch/extract")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+
+
+async def test_an_upload_that_hangs_does_not_keep_the_server_from_leaving(
+    heatsync: HeatSync,
+) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", heatsync.port)
+    writer.write(
+        b"POST /api/batch/extract HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"
+        b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
+    )
+    await writer.drain()
+    await heatsync.get(f"/api/batch/{NOBODY}")
+    async with asyncio.timeout(20):
+        assert await heatsync.end(signal.SIGTERM) in (0, -signal.SIGTERM)
+    writer.close()
 
 
 async def test_an_address_counts_once(heatsync: HeatSync) -> None:
