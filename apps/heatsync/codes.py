@@ -16,9 +16,12 @@ CODES = {
     "overloaded": "AI_OVERLOADED",
     "unavailable": "SERVICE_UNAVAILABLE",
     "worker_lost": "SERVICE_UNAVAILABLE",
+    "out_of_memory": "SERVICE_UNAVAILABLE",
     "too_large": "PDF_TOO_LARGE",
     "crashed": "EXTRACTION_FAILED",
     "unexpected": "EXTRACTION_FAILED",
+    "invalid_input": "EXTRACTION_FAILED",
+    "rejected": "EXTRACTION_FAILED",
     "cancelled": "CANCELLED",
 }
 
