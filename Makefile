@@ -32,6 +32,7 @@ demo: setup ## read sample heat sheets in the terminal, on an embedded PostgreSQ
 	$(BIN)/python -m apps.heatsync.demo
 
 serve: setup ## serve an application: make serve APP=heatsync PORT=8300
+	BATCHMILL_PUBLIC_URL=$${BATCHMILL_PUBLIC_URL:-http://127.0.0.1:$(PORT)} \
 	$(BIN)/uvicorn apps.$(APP).app:app --port $(PORT) --no-proxy-headers \
 		--timeout-graceful-shutdown 10
 

@@ -18,7 +18,7 @@ from apps.heatsync.reader import (
     Swim,
     SwimmerNotFound,
     clock,
-    is_same_name,
+    find_swims,
     normalised,
 )
 from apps.heatsync.settings import AiSettings
@@ -81,9 +81,11 @@ def schema() -> dict[str, Any]:
 
 def believed(found: Extraction, text: str, swimmer: str) -> Extraction:
     """What the text bears out; the rest is told as a warning."""
-    lines = text.splitlines()
-    entries = [(swim, heading_of(swim, lines, swimmer)) for swim in found.events]
-    true = [confirmed(swim, heading, text) for swim, heading in entries if heading]
+    lines, asked = text.splitlines(), find_swims(found.events, swimmer)
+    entries = [(swim, heading_of(swim, lines)) for swim in found.events]
+    true = [
+        confirmed(swim, heading, text) for swim, heading in entries if heading and swim in asked
+    ]
     if not true:
         raise SwimmerNotFound(f"{swimmer} is not in this sheet.")
     warnings = list(found.warnings)
@@ -101,11 +103,9 @@ class Heading(NamedTuple):
     heat: str
 
 
-def heading_of(swim: Swim, lines: list[str], swimmer: str) -> Heading | None:
-    """Of a line that has the name of the one who was asked for beside lane and seed time, below the
-    event and the heat that the swim names."""
-    if not is_same_name(swim.swimmer_name or "", swimmer):
-        return None
+def heading_of(swim: Swim, lines: list[str]) -> Heading | None:
+    """Of a line that has the swimmer's name beside lane, team and seed time, below the event and
+    the heat that the swim names."""
     for at, line in enumerate(lines):
         above = lines[: at + 1]
         heading = Heading(last(EVENT, above), last(HEAT, above))
@@ -115,10 +115,11 @@ def heading_of(swim: Swim, lines: list[str], swimmer: str) -> Heading | None:
 
 
 def has_entry(line: str, swim: Swim) -> bool:
-    name = set(normalised(swim.swimmer_name or "").split())
+    team = "" if swim.relay else swim.team or ""
+    names = set(normalised(f"{swim.swimmer_name} {team}").split())
     wanted = {str(part) for part in (swim.lane, swim.seed_time) if part is not None}
     has_rest = bool(wanted) and wanted <= set(line.split())
-    return name <= set(normalised(line).split()) and (swim.relay or has_rest)
+    return names <= set(normalised(line).split()) and (swim.relay or has_rest)
 
 
 def is_of(heading: Heading, swim: Swim) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.resources import files
 from string import Template
 
@@ -15,10 +16,13 @@ from apps.heatsync.answers import tell_of_no_route
 from apps.heatsync.routes import router
 from apps.heatsync.tasks import forget, mill
 from batchmill import WorkerOptions
+from batchmill.config import ServiceSettings
 from batchmill.service import service_router
 
 # What a server that was killed had in hand is taken up again soon.
 WORKER = WorkerOptions(concurrency=20, lease=10, grace=5)
+# Strangers are served here, maybe through a proxy on this machine: none of them is an operator.
+SETTINGS = replace(ServiceSettings.read(), require_key=True)
 STATIC = files("apps.heatsync") / "static"
 # Nothing that a sheet says can become a script, and nobody frames the page.
 GUARDS = {
@@ -40,7 +44,7 @@ app = FastAPI(
     lifespan=with_nights,
 )
 app.include_router(router)
-app.include_router(service_router(mill, worker=WORKER), prefix="/mill")
+app.include_router(service_router(mill, settings=SETTINGS, worker=WORKER), prefix="/mill")
 app.add_exception_handler(HTTPException, tell_of_no_route)
 app.mount("/static", StaticFiles(directory=str(STATIC)))
 

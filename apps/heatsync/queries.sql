@@ -46,9 +46,6 @@ on conflict do nothing returning code, extraction
 insert into heatsync.askers (batch_id, user_agent, referrer, client_address)
 values (%(batch)s, %(user_agent)s, %(referrer)s, %(client_address)s)
 
--- name: retry
-select batchmill.retry_batch(%(batch)s, cast(%(jobs)s as bigint[])) as jobs
-
 -- name: notify
 select batchmill.notify_batch(%(batch)s, array[%(email)s])
 

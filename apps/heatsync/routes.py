@@ -12,7 +12,7 @@ from apps.heatsync.calendar import calendar, is_timed
 from apps.heatsync.discover import sheets_at
 from apps.heatsync.estimate import seconds_for
 from apps.heatsync.form import Form, is_url
-from apps.heatsync.retries import retry, retry_one
+from apps.heatsync.retries import require_another
 from apps.heatsync.schedule import merged
 from apps.heatsync.stream import Teller
 from apps.heatsync.tasks import download, mill, pages, settings
@@ -133,15 +133,17 @@ async def cancel_batch(batch: OurBatch) -> dict[str, Any]:
 
 @router.post(BATCH + "/retry")
 async def retry_batch(batch: OurBatch) -> dict[str, Any]:
-    return {"success": True, "retriedJobs": await retry(mill, batch, await all_of(batch))}
+    await require_another(batch)
+    return {"success": True, "retriedJobs": await batch.retry()}
 
 
 @router.post(BATCH + "/jobs/{job_id}/retry")
 async def retry_job(batch: OurBatch, job_id: str) -> dict[str, Any]:
-    job = await mill.job(int(job_id) if job_id.isascii() and job_id.isdecimal() else 0).get()
-    if job.batch_id != batch.id:
+    job = mill.job(int(job_id) if job_id.isascii() and job_id.isdecimal() else 0)
+    if (await job.get()).batch_id != batch.id:
         raise NotFound(f"Batch {batch.id} has no job {job_id}.")
-    await retry_one(mill, batch, job)
+    await require_another(batch)
+    await job.retry()
     return {"success": True}
 
 

@@ -29,7 +29,7 @@ READ_SECONDS = 30.0
 READ_BYTES = 1_024 * MEGABYTE
 ASK_SECONDS = 120.0
 # A new number when the layouts are read differently: what was read before is then read again.
-LAYOUT = "layout-1"
+LAYOUT = "layout-2"
 
 settings = HeatSyncSettings.read()
 mill = Mill()

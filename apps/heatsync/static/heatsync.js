@@ -170,7 +170,7 @@ function ended(data) {
 function show() {
   const isOver = Boolean(batch.completedAt);
   const over = [...jobs.values()].filter((job) => job.stage === "done" || job.stage === "failed").length;
-  const mayGoBetter = [...jobs.values()].some((job) => job.stage === "failed" && job.retriable);
+  const hasFailed = [...jobs.values()].some((job) => job.stage === "failed");
   $("batch").hidden = false;
   document.title = `${batch.swimmerName} · HeatSync`;
   $("title").textContent = batch.swimmerName;
@@ -179,7 +179,7 @@ function show() {
   for (const job of jobs.values()) row(job);
   hide($("cancel"), isOver);
   hide($("notify"), isOver || $("notify").dataset.mail !== "yes");
-  hide($("retry"), !isOver || !mayGoBetter || batch.status === "cancelled");
+  hide($("retry"), !isOver || !hasFailed || batch.status === "cancelled");
 }
 
 // Who works by keyboard goes on at what is there instead, not at the top of the page.

@@ -45,10 +45,10 @@ SECOND = {
 }
 
 
-async def read(answer: Answer, text: str = TEXT) -> Extraction:
+async def read(answer: Answer, text: str = TEXT, swimmer: str = "Jane Doe") -> Extraction:
     async with serving({"/v1/chat/completions": answer}) as web:
         settings = AiSettings(base_url=f"{web.url}/v1", api_key="sk-secret", model="any")
-        return await read_with_model(text, "Jane Doe", settings)
+        return await read_with_model(text, swimmer, settings)
 
 
 def saying(*swims: dict[str, Any]) -> bytes:
@@ -86,6 +86,15 @@ async def test_what_it_does_not_is_left_out_and_told(wrong: dict[str, Any]) -> N
     found = await read(saying(swim(**SECOND), swim(**wrong)))
     assert [each.event_number for each in found.events] == ["14"]
     assert "1 of the model's entries" in found.warnings[0]
+
+
+async def test_a_team_in_brackets_has_to_be_the_one_in_the_sheet() -> None:
+    ours, theirs = (swim(team=team) for team in ("Sharks-XX", "Orcas-XX"))
+    (found,) = (await read(saying(ours), swimmer="Jane Doe (Sharks-XX)")).events
+    assert found.team == "Sharks-XX"
+    for answer in (ours, theirs):
+        with pytest.raises(SwimmerNotFound):
+            await read(saying(answer), swimmer="Jane Doe (Orcas-XX)")
 
 
 async def test_times_and_days_are_those_of_the_sheet_or_none() -> None:

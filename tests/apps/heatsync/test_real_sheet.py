@@ -54,9 +54,10 @@ def test_relays_have_their_teams(sheet: Sheet):
 
 
 def test_it_is_quick(folder: Path):
-    start = time.perf_counter()
+    """In time of the processor, which does not depend on what else the machine does."""
+    start = time.process_time()
     read_sheet(folder / f"{NAME}.pdf")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def _row(swim: Swim) -> tuple[str, ...]:
