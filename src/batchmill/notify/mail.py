@@ -74,13 +74,16 @@ def html_of(message: Message, postbox: Postbox) -> str:
 
 
 def facts_of(message: Message) -> Iterator[tuple[str, str]]:
+    """A title stands in the subject, in place of the task's name, which it was given to hide."""
     batch = message.batch
-    yield "Task", message.task
+    if TITLE not in message.labels:
+        yield "Task", message.task
     for name in ("total", "completed", "failed", "cancelled"):
         yield name.capitalize(), f"{getattr(batch, name):,}"
     yield "Finished", f"{message.finished_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     yield "Batch", str(batch.batch_id)
-    for name, value in list(message.labels.items())[:LABELS_SHOWN]:
+    labels = [label for label in message.labels.items() if label[0] != TITLE]
+    for name, value in labels[:LABELS_SHOWN]:
         yield _line(name), _line(value)
 
 
