@@ -268,6 +268,10 @@ async def test_a_batch_that_is_deleted_ends_its_streams(
 # Those who do not read
 
 
+# More than what lies between a server and one who does not read: 4 MB of buffers here.
+LONG, MANY = "\N{SNAIL}" * 1_000, 6_000
+
+
 class Deaf:
     """Asks for a stream and never reads it."""
 
@@ -284,13 +288,13 @@ class Deaf:
 
 async def test_who_does_not_read_is_dropped_and_the_others_go_on(mill: Mill, dsn: str) -> None:
     async with ServerProcess(dsn, patience=0.5) as service, working(mill) as gate:
-        gate.message = "x" * 100_000
-        batch = await mill.submit(gate.task, range(300))
+        gate.message = LONG
+        batch = await mill.submit(gate.task, range(MANY))
         deaf = [Deaf(service.port, batch) for _ in range(3)]
         client = Client(service.port, batch.id)
         following = asyncio.create_task(client.run())
         await service.until_clients(4)
-        gate.let_go(299)
+        gate.let_go(MANY - 1)
         await service.until_clients(1)
         assert not following.done()
         gate.let_go(1)
@@ -306,13 +310,13 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_leaves(
     mill: Mill, dsn: str, http: httpx.AsyncClient
 ) -> None:
     async with ServerProcess(dsn) as service, working(mill) as gate:
-        gate.message = "x" * 100_000
-        batch = await mill.submit(gate.task, range(300))
+        gate.message = LONG
+        batch = await mill.submit(gate.task, range(MANY))
         quiet = await mill.submit(echo_on(mill), [1], delay=3600)
         deaf = Deaf(service.port, batch)
         await service.until_clients(1)
-        gate.let_go(299)
-        await until_event(batch, "job_completed", count=299)
+        gate.let_go(MANY - 1)
+        await until_event(batch, "job_completed", count=MANY - 1)
         async with http.stream("GET", service.events_of(quiet.id)) as answer:
             await service.until_clients(2)
             # httpx raises if the body is cut off.
