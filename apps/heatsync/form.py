@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 
 from fastapi import Request
 
@@ -22,6 +22,7 @@ MOST_PARTS = 1_000
 # Of all fields together, since they are held in memory.
 MOST_TEXT = MEGABYTE
 FIELDS = ("swimmer", "urls")
+WITHOUT_FILES = "application/x-www-form-urlencoded"
 LONGEST_NAME = 200
 LONGEST_URL = 2_000
 
@@ -70,7 +71,11 @@ class Form:
             yield Item(sheet, digest=json.dumps(sent))
 
     async def _take_parts(self) -> None:
-        boundary = boundary_in(self._request.headers.get("content-type", ""))
+        kind = self._request.headers.get("content-type", "")
+        if not kind or kind.lower().startswith(WITHOUT_FILES):
+            await self._take_fields()
+            return
+        boundary = boundary_in(kind)
         most = (self._settings.max_pdfs + 1) * self._settings.max_pdf_bytes
         chunks = bounded(self._request.stream(), most)
         async for part in Reader(chunks, boundary, MOST_PARTS).parts():
@@ -78,6 +83,15 @@ class Form:
                 await self._take_file(part)
             elif part.name in FIELDS and part.file_name is None:
                 await self._take_field(part)
+
+    async def _take_fields(self) -> None:
+        """Of a form without files, as `curl -d` sends it; what is missing is told then."""
+        sent = b"".join([chunk async for chunk in bounded(self._request.stream(), MOST_TEXT)])
+        try:
+            given = parse_qs(sent.decode(errors="replace"), max_num_fields=MOST_PARTS)
+        except ValueError:
+            raise BadRequest(f"A form has at most {MOST_PARTS} fields.") from None
+        self._fields = {name: given[name][0] for name in FIELDS if name in given}
 
     async def _take_field(self, part: Part) -> None:
         if part.name in self._fields:

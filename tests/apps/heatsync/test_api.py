@@ -145,6 +145,24 @@ async def test_what_is_no_form_is_refused(heatsync: HeatSync) -> None:
             assert "JSON" not in answer.json()["message"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({}, "MISSING_SWIMMER"),
+        ({"swimmer": " ", "urls": "[]"}, "MISSING_SWIMMER"),
+        ({"swimmer": SWIMMER}, "NO_PDFS"),
+        ({"swimmer": SWIMMER, "urls": "x"}, "INVALID_URLS"),
+        ({str(n): "x" for n in range(2_000)}, "BAD_REQUEST"),
+    ],
+)
+async def test_a_form_without_files_is_told_what_is_missing(
+    heatsync: HeatSync, fields: dict[str, str], error: str
+) -> None:
+    async with heatsync.client() as client:
+        answer = await client.post("/api/batch/extract", data=fields)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)
+
+
 async def test_fields_that_come_twice_or_are_too_long_together_are_refused(
     heatsync: HeatSync,
 ) -> None:
