@@ -12,14 +12,13 @@ from apps.heatsync.models import Sheet
 from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
 from batchmill import ArtifactRecord, ArtifactTooLarge, Mill
 from batchmill.domain.artifact import safe_name
-from batchmill.service.multipart import Part, Reader, boundary_of
+from batchmill.service.multipart import Fields, Part, Reader, boundary_of
 from batchmill.service.problems import BadRequest
 from batchmill.service.requests import bounded
 from batchmill.submission import Item
 
 # Far more than a batch may have, so that who sends too many is told how many they were.
 MOST_PARTS = 1_000
-# Of all fields together, since they are held in memory.
 MOST_TEXT = MEGABYTE
 FIELDS = ("swimmer", "urls")
 WITHOUT_FILES = "application/x-www-form-urlencoded"
@@ -34,8 +33,7 @@ class Form:
         self._request = request
         self._mill = mill
         self._settings = settings
-        self._fields: dict[str, str] = {}
-        self._room = MOST_TEXT
+        self._fields = Fields(MOST_TEXT)
         self._files: list[ArtifactRecord] = []
         self._given = 0
         self.swimmer = ""
@@ -82,7 +80,7 @@ class Form:
             if part.name == "pdfs" and part.file_name:
                 await self._take_file(part)
             elif part.name in FIELDS and part.file_name is None:
-                await self._take_field(part)
+                await self._fields.take(part)
 
     async def _take_fields(self) -> None:
         """Of a form without files, as `curl -d` sends it; what is missing is told then."""
@@ -91,13 +89,7 @@ class Form:
             given = parse_qs(sent.decode(errors="replace"), max_num_fields=MOST_PARTS)
         except ValueError:
             raise BadRequest(f"A form has at most {MOST_PARTS} fields.") from None
-        self._fields = {name: given[name][0] for name in FIELDS if name in given}
-
-    async def _take_field(self, part: Part) -> None:
-        if part.name in self._fields:
-            raise BadRequest(f"The field {part.name} comes twice: send it once.")
-        text = self._fields[part.name] = await part.text(self._room)
-        self._room -= len(text.encode())
+        self._fields |= {name: given[name][0] for name in FIELDS if name in given}
 
     async def _take_file(self, part: Part) -> None:
         """Those beyond what a batch may have are counted, and not kept."""

@@ -369,6 +369,16 @@ def test_jobs_taken_ahead_come_from_few_lanes_and_those_to_start_now_from_many(
     assert not first & second
 
 
+def test_a_claim_leaves_lanes_to_others_while_it_is_under_way(sessions: Sessions, worker: int):
+    first, second = sessions(), sessions()
+    for _ in range(30):
+        first.batch("work", 10)
+    with first.conn.transaction():
+        assert len(first.claim(worker, "work", want=40)) == 40
+        others = second.claim(second.worker("work"), "work", want=40)
+        assert len({claim.batch_id for claim in others}) == 10
+
+
 def lose(engine: Engine, worker: int) -> int:
     """Lets the worker's lease lapse; returns the one that found out."""
     engine.advance_clock(LEASE + 1)

@@ -10,7 +10,7 @@ from fastapi import Request
 
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.service.caller import Caller
-from batchmill.service.multipart import Part, Reader, boundary_of
+from batchmill.service.multipart import Fields, Part, Reader, boundary_of
 from batchmill.service.problems import BadRequest
 from batchmill.service.requests import bounded, parsed
 from batchmill.service.service import of_request
@@ -23,9 +23,7 @@ class Form:
         self._caller = caller
         self._settings = of_request(request).settings
         self._files: list[tuple[str, ArtifactRecord]] = []
-        self._fields: dict[str, str] = {}
-        # Fields are held in memory, so all of them share what a body may have.
-        self._room = self._settings.max_body
+        self._fields = Fields(self._settings.max_body)
         self._payload: dict[str, Any] = {}
         self.options: dict[str, Any] = {}
 
@@ -57,16 +55,13 @@ class Form:
             yield Item({**self._payload, name: file.reference}, digest=digest)
 
     async def _take(self, part: Part) -> None:
-        if part.file_name is not None:
-            self._files.append((part.name, await self._store(part)))
-            if not part.file_name and not self._files[-1][1].size:
-                # A browser's way to say that no file was chosen.
-                await self._drop_last()
+        if part.file_name is None:
+            await self._fields.take(part)
             return
-        if part.name in self._fields:
-            raise BadRequest(f"The field {part.name} comes twice.")
-        text = self._fields[part.name] = await part.text(self._room)
-        self._room -= len(text.encode())
+        self._files.append((part.name, await self._store(part)))
+        if not part.file_name and not self._files[-1][1].size:
+            # A browser's way to say that no file was chosen.
+            await self._drop_last()
 
     async def _drop_last(self) -> None:
         await self._caller.mill.artifacts.delete(self._files.pop()[1].id)

@@ -35,6 +35,20 @@ class Part:
         return decoded(bytes(found))
 
 
+class Fields(dict[str, str]):
+    """The texts of a form. They are held in memory, so all of them share the room there is."""
+
+    def __init__(self, room: int):
+        super().__init__()
+        self._room = room
+
+    async def take(self, part: Part) -> None:
+        if part.name in self:
+            raise BadRequest(f"The field {part.name} comes twice: send it once.")
+        self[part.name] = text = await part.text(self._room)
+        self._room -= len(text.encode())
+
+
 @dataclass
 class Reader:
     """What the parser has seen of the chunks so far, and nobody has taken yet."""
