@@ -54,5 +54,5 @@ select count(*) from batchmill.notifications where batch_id = %(batch)s
 
 -- name: forget
 with old_askers as (
-    delete from heatsync.askers where created_at < clock_timestamp() - make_interval(days => %(days)s))
-delete from heatsync.extractions where used_at < clock_timestamp() - make_interval(days => %(days)s)
+    delete from heatsync.askers where created_at < clock_timestamp() - make_interval(days => %(days)s::integer))
+delete from heatsync.extractions where used_at < clock_timestamp() - make_interval(days => %(days)s::integer)

@@ -12,24 +12,24 @@ with waiting as materialized (
     select id, task from batchmill.lanes where ready_at is not null
 ), loose as materialized (
     select task, run_at from batchmill.jobs
-    where lane_id is null order by submitted_by limit %(cap)s
+    where lane_id is null order by submitted_by limit %(cap)s::bigint
 ), running as materialized (
     select task, sum(running) as n from batchmill.lanes where running > 0 group by task
 ), recent as materialized (
     select task, sum(jobs) as n, sum(wait_seconds) as wait_seconds, sum(run_seconds) as run_seconds
     from batchmill.statistics
-    where minute >= date_trunc('minute', batchmill.clock()) - make_interval(mins => %(minutes)s)
+    where minute >= date_trunc('minute', batchmill.clock()) - make_interval(mins => %(minutes)s::integer)
       and state <> 'cancelled'
     group by task
 )
 select t.name,
-    least(%(cap)s, ready.n + loose.ready) as ready,
-    least(%(cap)s, later.n + loose.later) as scheduled,
+    least(%(cap)s::bigint, ready.n + loose.ready) as ready,
+    least(%(cap)s::bigint, later.n + loose.later) as scheduled,
     coalesce(running.n, 0) as running,
     (select count(*) from batchmill.workers w
      where t.name = any (w.tasks) and w.state = 'live' and w.lease_until > batchmill.clock()) as workers,
     extract(epoch from batchmill.clock() - least(oldest.at, loose.oldest))::float8 as oldest_ready_seconds,
-    coalesce(recent.n, 0) / (60.0 * %(minutes)s)::float8 as jobs_per_second,
+    coalesce(recent.n, 0) / (60.0 * %(minutes)s::integer)::float8 as jobs_per_second,
     (recent.wait_seconds / recent.n)::float8 as average_wait_seconds,
     (recent.run_seconds / recent.n)::float8 as average_run_seconds
 from batchmill.tasks t
@@ -40,12 +40,12 @@ cross join lateral (
         select from waiting w
         cross join lateral (
             (select from batchmill.jobs j
-             where j.lane_id = w.id and not j.is_scheduled and j.state = 'ready' limit %(cap)s)
+             where j.lane_id = w.id and not j.is_scheduled and j.state = 'ready' limit %(cap)s::bigint)
             union all
             (select from batchmill.jobs j
              where j.lane_id = w.id and j.is_scheduled and j.run_at <= batchmill.clock()
-             limit %(cap)s)
-        ) j where w.task = t.name limit %(cap)s) counted
+             limit %(cap)s::bigint)
+        ) j where w.task = t.name limit %(cap)s::bigint) counted
 ) ready
 cross join lateral (
     select count(*) as n from (
@@ -53,8 +53,8 @@ cross join lateral (
         cross join lateral (
             select from batchmill.jobs j
             where j.lane_id = w.id and j.is_scheduled and j.run_at > batchmill.clock()
-            limit %(cap)s
-        ) j where w.task = t.name limit %(cap)s) counted
+            limit %(cap)s::bigint
+        ) j where w.task = t.name limit %(cap)s::bigint) counted
 ) later
 cross join lateral (
     select min(head.run_at) as at from waiting w
@@ -84,27 +84,27 @@ select l.task, l.tenant, l.batch_id, l.key, l.running, l.slots, waiting.n as wai
     coalesce(m.paused, false) as paused
 from (
     select * from batchmill.lanes where ready_at <= batchmill.clock()
-    order by ready_at limit %(lanes)s) l
+    order by ready_at limit %(lanes)s::bigint) l
 left join batchmill.limits m on m.id = l.blocked_by
 cross join lateral (
     select count(*) as n from (
         (select from batchmill.jobs j
-         where j.lane_id = l.id and not j.is_scheduled and j.state = 'ready' limit %(cap)s)
+         where j.lane_id = l.id and not j.is_scheduled and j.state = 'ready' limit %(cap)s::bigint)
         union all
         (select from batchmill.jobs j
          where j.lane_id = l.id and j.is_scheduled and j.run_at <= batchmill.clock()
-         limit %(cap)s)
-        limit %(cap)s) counted
+         limit %(cap)s::bigint)
+        limit %(cap)s::bigint) counted
 ) waiting
 where waiting.n > 0
-order by waiting.n desc, l.task, l.tenant, l.id limit %(count)s
+order by waiting.n desc, l.task, l.tenant, l.id limit %(count)s::bigint
 
 -- name: limits_in_use
 select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, running, rate, period, paused,
     set_slots is not null or set_rate is not null as is_set
 from batchmill.limits
 where (running > 0 or paused or parked) and (slots is not null or rate is not null)
-order by paused desc, parked desc, name limit %(count)s
+order by paused desc, parked desc, name limit %(count)s::bigint
 
 -- name: workers_overview
 select w.id, w.name, w.version, w.tasks, w.concurrency,
@@ -114,8 +114,8 @@ select w.id, w.name, w.version, w.tasks, w.concurrency,
     (select count(*) from batchmill.running_jobs() j where j.worker_id = w.id) as running
 from batchmill.workers w
 where w.state in ('live', 'draining')
-   or w.state = 'lost' and w.lease_until > batchmill.clock() - make_interval(secs => %(seconds)s)
-order by array_position('{live,draining,lost}', w.state), w.id limit %(count)s
+   or w.state = 'lost' and w.lease_until > batchmill.clock() - make_interval(secs => %(seconds)s::float8)
+order by array_position('{live,draining,lost}', w.state), w.id limit %(count)s::bigint
 
 -- name: failures_by_code
 select task, code, count(*) as jobs, max(finished_at) as last_at,
@@ -124,8 +124,8 @@ select task, code, count(*) as jobs, max(finished_at) as last_at,
 from (
     select id, task, error ->> 'code' as code, error ->> 'message' as message, finished_at
     from batchmill.finished
-    where state = 'failed' and finished_at > batchmill.clock() - make_interval(secs => %(seconds)s)
-    order by finished_at desc limit %(cap)s) failed
+    where state = 'failed' and finished_at > batchmill.clock() - make_interval(secs => %(seconds)s::float8)
+    order by finished_at desc limit %(cap)s::bigint) failed
 group by task, code order by count(*) desc, task, code
 
 -- name: list_batches
@@ -136,7 +136,7 @@ where (%(state)s::text is null or state::text = %(state)s)
   and (%(task)s::text is null or task = %(task)s)
   and (%(tenant)s::text is null or tenant = %(tenant)s)
   and (%(before)s::timestamptz is null or (created_at, id) < (%(before)s, %(before_id)s::uuid))
-order by created_at desc, id desc limit %(count)s
+order by created_at desc, id desc limit %(count)s::bigint
 
 -- name: list_jobs
 -- Looks among the newest that wait or run, that failed, and that ended otherwise: so many of each. Jobs
@@ -149,24 +149,24 @@ from (
         started_at, null::timestamptz as finished_at, null::jsonb as error
      from batchmill.jobs
      where %(state)s::text is null or %(state)s in ('ready', 'scheduled', 'running')
-     order by id desc limit %(cap)s)
+     order by id desc limit %(cap)s::bigint)
     union all
     (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
         started_at, finished_at, error
      from batchmill.finished
      where state = 'failed' and (%(state)s::text is null or %(state)s = 'failed')
-     order by finished_at desc limit %(cap)s)
+     order by finished_at desc limit %(cap)s::bigint)
     union all
     (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
         started_at, finished_at, error
      from batchmill.finished
      where state <> 'failed' and (%(state)s::text is null or %(state)s in ('completed', 'cancelled'))
-     order by id desc limit %(cap)s)
+     order by id desc limit %(cap)s::bigint)
 ) newest
 where (%(state)s::text is null or state::text = %(state)s)
   and case when %(task)s::text is null then not batchmill.is_builtin(task) else task = %(task)s end
   and (%(tenant)s::text is null or tenant = %(tenant)s)
-order by id desc limit %(count)s
+order by id desc limit %(count)s::bigint
 
 -- name: list_jobs_of_batch
 select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at, started_at,
@@ -186,8 +186,8 @@ from (
 where (%(state)s::text is null or state::text = %(state)s)
   and (%(task)s::text is null or task = %(task)s)
   and (%(tenant)s::text is null or tenant = %(tenant)s)
-  and position > %(after)s
-order by position limit %(count)s
+  and position > %(after)s::bigint
+order by position limit %(count)s::bigint
 
 -- name: tasks
 select name, keyed, payload_limit, registered_at from batchmill.tasks
@@ -234,7 +234,7 @@ where l.name = 'upkeep'
 
 -- name: missing_partitions
 select count(*) as missing from unnest(array['finished', 'event_blocks']) as parent
-cross join generate_series(0, %(days)s) as ahead
+cross join generate_series(0, %(days)s::integer) as ahead
 where to_regclass(format('batchmill.%%s_%%s', parent,
     to_char(batchmill.day_of(batchmill.clock()) + ahead, 'YYYYMMDD'))) is null
 

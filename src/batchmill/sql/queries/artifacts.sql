@@ -2,16 +2,18 @@
 select id, storage_key from batchmill.begin_input(%(tenant)s, %(name)s, %(media_type)s)
 
 -- name: begin_output
-select id, storage_key from batchmill.begin_output(%(job)s, %(fence)s, %(name)s, %(media_type)s)
+select id, storage_key
+from batchmill.begin_output(%(job)s::bigint, %(fence)s::bigint, %(name)s, %(media_type)s)
 where id is not null
 
 -- name: grow_artifact
-select granted, used from batchmill.grow_artifact(%(id)s, %(at_least)s, %(at_most)s, %(quota)s)
+select granted, used
+from batchmill.grow_artifact(%(id)s, %(at_least)s::bigint, %(at_most)s::bigint, %(quota)s::bigint)
 
 -- name: end_artifact
 select id, tenant, kind, state, batch_id, job_id, name, media_type, size, sha256, storage_key, downloads,
     created_at, expires_at
-from batchmill.end_artifact(%(id)s, %(size)s, %(sha256)s) where id is not null
+from batchmill.end_artifact(%(id)s, %(size)s::bigint, %(sha256)s) where id is not null
 
 -- name: give_up_artifact
 select batchmill.give_up_artifact(%(id)s)
@@ -30,7 +32,7 @@ select batchmill.count_download(%(id)s)
 select id, tenant, kind, state, batch_id, job_id, name, media_type, size, sha256, storage_key, downloads,
     created_at, expires_at
 from batchmill.artifacts
-where id = %(id)s and (state = 'kept' or state = 'stored' and fence = %(fence)s)
+where id = %(id)s and (state = 'kept' or state = 'stored' and fence = %(fence)s::bigint)
   and (%(tenant)s::text is null or tenant = %(tenant)s) and expires_at > batchmill.clock()
 
 -- name: artifacts_of_batch
@@ -43,13 +45,13 @@ where id in (
     select artifact_id from batchmill.artifact_uses where batch_id = %(batch)s)
   and state = 'kept' and expires_at > batchmill.clock() and id > %(after)s
   and (%(kind)s::text is null or kind = %(kind)s)
-order by id limit %(count)s
+order by id limit %(count)s::bigint
 
 -- name: artifacts_of_job
 select id, tenant, kind, state, batch_id, job_id, name, media_type, size, sha256, storage_key, downloads,
     created_at, expires_at
 from batchmill.artifacts
-where job_id = %(job)s and state = 'kept' and expires_at > batchmill.clock()
+where job_id = %(job)s::bigint and state = 'kept' and expires_at > batchmill.clock()
 order by created_at, id
 
 -- name: artifacts_of_results
@@ -63,16 +65,16 @@ cross join lateral (
     union
     select * from batchmill.artifacts
     where id = any (batchmill.named_artifacts(f.result::text)) and kind = 'output') a
-where f.batch_id = %(batch)s and f.position = any (%(positions)s) and f.state = 'completed'
+where f.batch_id = %(batch)s and f.position = any (%(positions)s::integer[]) and f.state = 'completed'
   and f.expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
   and a.tenant = f.tenant and a.state = 'kept' and a.expires_at > batchmill.clock()
 order by f.position, a.created_at, a.id
 
 -- name: collect_litter
-select id, storage_key from batchmill.collect_litter(%(most)s)
+select id, storage_key from batchmill.collect_litter(%(most)s::integer)
 
 -- name: put_off_litter
-select batchmill.put_off_litter(%(ids)s, %(seconds)s)
+select batchmill.put_off_litter(%(ids)s, %(seconds)s::float8)
 
 -- name: signing_keys
 select k.id, k.secret, extract(epoch from batchmill.clock())::float8 as now
@@ -80,4 +82,4 @@ from (select) one left join batchmill.signing_keys k on true
 order by k.id desc
 
 -- name: add_signing_key
-select batchmill.add_signing_key(%(secret)s, %(keep)s)
+select batchmill.add_signing_key(%(secret)s, %(keep)s::integer)

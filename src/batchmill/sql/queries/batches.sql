@@ -23,16 +23,17 @@ select id, last_event from batchmill.batches where id = any (%(batches)s)
 select b.last_event, b.finished_at is not null as is_finished, b.id as batch_id,
     e.number, e.type, e.job_id, e.position, e.data, e.at
 from batchmill.batches b
+cross join (select %(after)s::bigint as after, %(after)s::bigint + %(count)s::bigint as upto) page
 left join lateral (
     select once.before + e.place::integer as number, block.type, e.job_id, e.position,
         coalesce(once.data, e.data) as data, block.at
     from (
         (select * from batchmill.event_blocks
          where batch_id = b.id and expires_on = b.expires_on
-           and last_number > %(after)s and last_number <= %(after)s + %(count)s)
+           and last_number > page.after and last_number <= page.upto)
         union all
         (select * from batchmill.event_blocks
-         where batch_id = b.id and expires_on = b.expires_on and last_number > %(after)s + %(count)s
+         where batch_id = b.id and expires_on = b.expires_on and last_number > page.upto
          order by last_number limit 1)
     ) block
     cross join lateral (
@@ -41,7 +42,7 @@ left join lateral (
             case cardinality(block.data) when 1 then block.data[1] end as data offset 0) once
     cross join lateral unnest(block.job_ids, block.positions, block.data) with ordinality
         as e (job_id, position, data, place)
-    where once.before + e.place > %(after)s and once.before + e.place <= %(after)s + %(count)s
+    where once.before + e.place > page.after and once.before + e.place <= page.upto
 ) e on true
 where b.id = %(batch)s
 order by e.number
@@ -63,6 +64,6 @@ select b.id as batch_id, b.last_event as number, batchmill.clock() as at, json_b
             union all
             select id, position, task, state, attempt, progress, error
             from batchmill.finished where batch_id = b.id and expires_on = b.expires_on
-        ) jobs order by position limit %(most)s) shown),
-    'truncated', b.total > %(most)s) as data
+        ) jobs order by position limit %(most)s::bigint) shown),
+    'truncated', b.total > %(most)s::bigint) as data
 from batchmill.batches b where b.id = %(batch)s

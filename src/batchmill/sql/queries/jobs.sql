@@ -18,7 +18,8 @@ select batchmill.check_job(t, json_build_object('payload', %(payload)s::json, 'k
 from batchmill.known_task(%(task)s) t
 
 -- name: claim
-select batchmill.claim(%(worker)s, %(tasks)s, %(wants)s, %(want)s, %(spare)s, cast(%(since)s as xid8))
+select batchmill.claim(%(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer,
+    %(spare)s::integer, cast(%(since)s as xid8))
 
 -- name: finish
 select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
@@ -27,35 +28,36 @@ select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text
 -- name: turn
 select batchmill.turn(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
     cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[],
-    %(worker)s, %(tasks)s, %(wants)s, %(want)s, %(spare)s, cast(%(since)s as xid8))
+    %(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer, %(spare)s::integer,
+    cast(%(since)s as xid8))
 
 -- name: report_progress
 select batchmill.report_progress(cast(%(reports)s as json))
 
 -- name: save_checkpoint
-select batchmill.save_checkpoint(%(job)s, %(fence)s, %(name)s, cast(%(value)s as json))
+select batchmill.save_checkpoint(%(job)s::bigint, %(fence)s::bigint, %(name)s, cast(%(value)s as json))
 
 -- name: retry_job
-select batchmill.retry_job(%(job)s)
+select batchmill.retry_job(%(job)s::bigint)
 
 -- name: cancel_job
-select batchmill.cancel_job(%(job)s)
+select batchmill.cancel_job(%(job)s::bigint)
 
 -- name: job
 select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
     created_at, started_at, null::timestamptz as finished_at, false as cached, payload, null::json as result,
     null::jsonb as error, progress, labels, attempts
-from batchmill.jobs where id = %(job)s
+from batchmill.jobs where id = %(job)s::bigint
 union all
 select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
     created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
-from batchmill.finished where id = %(job)s
+from batchmill.finished where id = %(job)s::bigint
 
 -- name: job_state
-select state from batchmill.finished where id = %(job)s
+select state from batchmill.finished where id = %(job)s::bigint
 
 -- name: watch_job
-select batchmill.watch_job(%(job)s)
+select batchmill.watch_job(%(job)s::bigint)
 
 -- name: jobs_of_batch
 select * from (
@@ -63,11 +65,12 @@ select * from (
         created_at, started_at, null::timestamptz as finished_at, false as cached, payload,
         null::json as result, null::jsonb as error, progress, labels, attempts
     from batchmill.jobs
-    where lane_id in (select id from batchmill.lanes where batch_id = %(batch)s) and position > %(after)s
+    where lane_id in (select id from batchmill.lanes where batch_id = %(batch)s)
+      and position > %(after)s::bigint
     union all
     select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
         created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
     from batchmill.finished
-    where batch_id = %(batch)s and position > %(after)s
+    where batch_id = %(batch)s and position > %(after)s::bigint
       and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
-) jobs order by position limit %(count)s
+) jobs order by position limit %(count)s::bigint

@@ -3,7 +3,7 @@
 -- name: set_limit
 select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, running, rate, period, paused,
     set_slots is not null or set_rate is not null as is_set
-from batchmill.set_limit(%(name)s, %(slots)s, %(rate)s, %(period)s, %(paused)s)
+from batchmill.set_limit(%(name)s, %(slots)s::integer, %(rate)s::integer, %(period)s::float8, %(paused)s)
 
 -- name: change_limit
 -- Only of a limit that there is.

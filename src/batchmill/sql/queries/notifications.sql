@@ -10,7 +10,7 @@ where n.batch_id = %(batch)s order by n.created_at, n.id
 select id, tenant, url, created_at, rotated_until, disabled_at, disabled_because
 from batchmill.webhooks
 where %(moment)s::timestamptz is null or (created_at, id) > (%(moment)s, %(id)s::uuid)
-order by created_at, id limit %(count)s
+order by created_at, id limit %(count)s::bigint
 
 -- name: webhook
 select id, tenant, url, created_at, rotated_until, disabled_at, disabled_because

@@ -2,8 +2,8 @@
 with saved as (
     insert into batchmill.schedules
         (name, task, payload, key, tenant, priority, cron, timezone, missed, next_at)
-    select %(name)s, t.name, %(payload)s::json, %(key)s, %(tenant)s, %(priority)s, %(cron)s, %(timezone)s,
-        %(missed)s, %(next_at)s
+    select %(name)s, t.name, %(payload)s::json, %(key)s, %(tenant)s, %(priority)s::integer, %(cron)s,
+        %(timezone)s, %(missed)s, %(next_at)s
     from batchmill.known_task(%(task)s) t
     cross join lateral batchmill.check_job(
         t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
@@ -33,7 +33,7 @@ from changed cross join pg_notify('batchmill', 'upkeep')
 -- name: schedules
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at, error
 from batchmill.schedules where (name, tenant) > (%(name)s, %(tenant)s)
-order by name, tenant limit %(count)s
+order by name, tenant limit %(count)s::bigint
 
 -- name: clock
 select batchmill.clock()

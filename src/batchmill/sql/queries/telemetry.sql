@@ -7,7 +7,7 @@ select m.name, nullif(coalesce(m.set_slots, m.declared_slots), 2147483647) as sl
 from (select 'system' as name union all select 'task:' || name from batchmill.tasks) known
 cross join lateral (select * from batchmill.limits where name = known.name) m
 where m.slots is not null or m.rate is not null
-order by m.name limit %(count)s
+order by m.name limit %(count)s::bigint
 
 -- name: count_open
 -- A batch has lanes until it is finished, so the history is not looked at.
@@ -18,4 +18,4 @@ select
         select from (select distinct batch_id from batchmill.lanes where batch_id is not null) l
         cross join lateral (
             select from batchmill.batches where id = l.batch_id and finished_at is null) b
-        limit %(cap)s) counted) as batches
+        limit %(cap)s::bigint) counted) as batches

@@ -13,20 +13,21 @@ where not exists (
     select from batchmill.api_keys as key where key.id = asked and batchmill.is_valid(key, batchmill.clock()))
 
 -- name: count_operations
-select batchmill.count_operations(total, %(active_jobs)s, %(operations_per_day)s)
+select batchmill.count_operations(total, %(active_jobs)s::integer, %(operations_per_day)s::integer)
 from batchmill.batches where id = %(batch)s
 
 -- name: retry_batch_within
 select batchmill.count_operations(
-    batchmill.retry_batch(%(batch)s), %(active_jobs)s, %(operations_per_day)s)
+    batchmill.retry_batch(%(batch)s), %(active_jobs)s::integer, %(operations_per_day)s::integer)
 
 -- name: retry_job_within
-select batchmill.count_operations(batchmill.retry_job(%(job)s), %(active_jobs)s, %(operations_per_day)s)
+select batchmill.count_operations(
+    batchmill.retry_job(%(job)s::bigint), %(active_jobs)s::integer, %(operations_per_day)s::integer)
 
 -- name: create_key
 insert into batchmill.api_keys (id, tenant, name, digest, scopes, created_at, expires_at)
 values (%(id)s, %(tenant)s, %(name)s, %(digest)s, %(scopes)s, batchmill.clock(),
-    batchmill.clock() + make_interval(secs => %(expires_in)s))
+    batchmill.clock() + make_interval(secs => %(expires_in)s::float8))
 returning id, tenant, name, scopes, created_at, expires_at, revoked_at, last_used_at
 
 -- name: keys
@@ -39,7 +40,8 @@ returning id, tenant, name, scopes, created_at, expires_at, revoked_at, last_use
 
 -- name: set_quota
 insert into batchmill.quotas (tenant, requests_per_minute, active_jobs, operations_per_day, storage_bytes)
-values (%(tenant)s, %(requests_per_minute)s, %(active_jobs)s, %(operations_per_day)s, %(storage_bytes)s)
+values (%(tenant)s, %(requests_per_minute)s::integer, %(active_jobs)s::integer,
+    %(operations_per_day)s::integer, %(storage_bytes)s::bigint)
 on conflict (tenant) do update set requests_per_minute = excluded.requests_per_minute,
     active_jobs = excluded.active_jobs, operations_per_day = excluded.operations_per_day,
     storage_bytes = excluded.storage_bytes

@@ -1,6 +1,6 @@
 -- name: look_after
 select json_build_object(
-    'found', batchmill.look_after(%(worker)s, %(seconds)s),
+    'found', batchmill.look_after(%(worker)s::bigint, %(seconds)s::float8),
     'wait', extract(epoch from least(
         (select min(lease_until) from batchmill.workers where state in ('live', 'draining')),
         (select min(next_at) from batchmill.schedules where not paused)) - batchmill.clock()))
@@ -33,6 +33,6 @@ select batchmill.add_statistics()
 select pid, usename as user, application_name as application, state,
     extract(epoch from clock_timestamp() - xact_start) as seconds
 from pg_stat_activity
-where backend_xmin is not null and xact_start < clock_timestamp() - make_interval(secs => %(seconds)s)
+where backend_xmin is not null and xact_start < clock_timestamp() - make_interval(secs => %(seconds)s::float8)
   and pid <> pg_backend_pid() and datname = current_database()
 order by xact_start

@@ -1,15 +1,16 @@
 -- name: register_task
-select batchmill.register_task(%(name)s, %(retry)s::jsonb, %(keyed)s, %(payload_limit)s, %(limits)s::jsonb)
+select batchmill.register_task(%(name)s, %(retry)s::jsonb, %(keyed)s, %(payload_limit)s::integer,
+    %(limits)s::jsonb)
 
 -- name: register_worker
-select batchmill.register_worker(%(name)s, %(version)s, %(tasks)s, %(concurrency)s, %(lease)s)
+select batchmill.register_worker(%(name)s, %(version)s, %(tasks)s, %(concurrency)s::integer, %(lease)s::float8)
 
 -- name: renew_lease
-select batchmill.renew_lease(%(worker)s, %(lease)s)
+select batchmill.renew_lease(%(worker)s::bigint, %(lease)s::float8)
 
 -- name: set_worker_state
 update batchmill.workers set state = %(state)s, idle = false
-where id = %(worker)s and state in ('live', 'draining')
+where id = %(worker)s::bigint and state in ('live', 'draining')
 
 -- name: jobs_of_worker
-select id, fence, lane_id as lane from batchmill.running_jobs() where worker_id = %(worker)s
+select id, fence, lane_id as lane from batchmill.running_jobs() where worker_id = %(worker)s::bigint
