@@ -8,6 +8,7 @@ import pytest
 
 from batchmill.domain import outcome
 from batchmill.domain.job import JobState
+from tests.invariants import violations
 from tests.store.engine import LEASE, TRANSIENT, Engine
 from tests.store.rivals import Rival
 
@@ -253,6 +254,47 @@ def test_two_retries_at_once_retry_once(sessions: Sessions, engine: Engine, work
         assert first.call("retry_batch", batch) == 2
         second = Rival(lambda: engine.call("retry_batch", batch)).wait_until_blocked(engine)
     assert second.result() == 0
+
+
+def run_all(engine: Engine, worker: int, *, fails: bool) -> None:
+    claims = engine.claim(worker, "work")
+    engine.fail(*claims) if fails else engine.complete(*claims)
+
+
+@pytest.mark.parametrize("fails_again", [False, True])
+def test_a_retry_that_comes_too_late_changes_nothing_and_leaves_nothing(
+    fails_again: bool, sessions: Sessions, engine: Engine, worker: int
+):
+    """By the time that it gets on, the retry before it is over, and so is the batch."""
+    batch = engine.batch("work", 1)
+    (failed,) = engine.claim(worker, "work")
+    engine.fail(failed)
+    first, second = sessions(), sessions()
+    with first.conn.transaction():
+        assert first.call("retry_job", failed.id) == 1
+        of_job = Rival(lambda: engine.call("retry_job", failed.id)).wait_until_blocked(engine)
+        of_batch = Rival(lambda: second.call("retry_batch", batch)).wait_until_blocked(second)
+        run_all(first, worker, fails=fails_again)
+    with pytest.raises(psycopg.Error, match="was retried by another call"):
+        of_job.result()
+    assert of_batch.result() == 0
+    assert engine.standing(batch)[0] == ("failed" if fails_again else "completed")
+    assert engine.rows("select id from batchmill.lanes") == []
+    assert violations(engine.conn) == []
+
+
+def test_of_two_retries_of_a_job_without_a_batch_one_is_refused(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    engine.enqueue("work")
+    (failed,) = engine.claim(worker, "work")
+    engine.fail(failed)
+    first = sessions()
+    with first.conn.transaction():
+        assert first.call("retry_job", failed.id) == 1
+        second = Rival(lambda: engine.call("retry_job", failed.id)).wait_until_blocked(engine)
+    with pytest.raises(psycopg.Error, match="was retried by another call"):
+        second.result()
 
 
 # Deleting, and what is not there.

@@ -40,6 +40,7 @@ class World:
     worker: int
     batches: list[UUID]
     claims: list[Claim]
+    failed: int
     submitted: int
 
 
@@ -93,6 +94,10 @@ def retry_batch(engine: Engine, world: World) -> None:
     engine.call("retry_batch", world.batches[0])
 
 
+def retry_job(engine: Engine, world: World) -> None:
+    engine.call("retry_job", world.failed)
+
+
 def set_limit(engine: Engine, world: World) -> None:
     engine.set_limit("task:first/batch:*", 5)
 
@@ -136,6 +141,7 @@ RIVALS = [
     cancel_submitted,
     notify_batch,
     retry_batch,
+    retry_job,
     set_limit,
     set_template,
     expire,
@@ -167,11 +173,11 @@ def build(engine: Engine) -> World:
     for failing, advancing in (claims[:2], claims[4:6]):
         engine.fail(failing)
         engine.finish(outcome.advanced(advancing, "second", "", "1"))
-    claims = [last, *claims[2:4], *claims[6:]]
+    failed, claims = claims[0].id, [last, *claims[2:4], *claims[6:]]
     assert len({c.batch_id for c in claims}) == 3
     submitted = engine.enqueue("first")["job_id"]
     stand_backwards(engine)
-    return World(worker, batches, claims, submitted)
+    return World(worker, batches, claims, failed, submitted)
 
 
 def stand_backwards(engine: Engine) -> None:

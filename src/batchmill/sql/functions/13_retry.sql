@@ -1,38 +1,63 @@
 -- Puts failed jobs of a batch back to work from the stage they failed at, with their inputs and
--- checkpoints; `of_jobs` null means all of them. Returns how many there are.
+-- checkpoints; `of_jobs` null means all of them. Returns how many there are. Of several calls at once,
+-- one does it, and the others return 0: what fails after a call has begun is not retried by it.
 create function retry_batch(of_batch uuid, of_jobs bigint[] default null) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
-    moment timestamptz;
-    batch batches;
+    asked timestamptz := clock();
+    retried integer;
+begin
+    -- The lanes have to be there before the batch is locked. A block that ends in an error takes back
+    -- those that it made, so a call that comes too late leaves none behind.
+    begin
+        perform make_lanes_of_failed(of_batch, of_jobs, asked);
+        retried := retry_held(lock_batch(of_batch), of_jobs, asked);
+        if retried = 0 then
+            raise exception 'Nothing is left to retry.' using errcode = 'BM012';
+        end if;
+    exception when sqlstate 'BM012' then
+        return 0;
+    end;
+    return retried;
+end $$;
+
+create function make_lanes_of_failed(of_batch uuid, of_jobs bigint[], asked timestamptz) returns void
+language plpgsql as $$
+declare
     lane record;
-    retried bigint[];
 begin
     for lane in
         select distinct task, tenant, key from finished
-        where batch_id = of_batch and state = 'failed' and (of_jobs is null or id = any (of_jobs))
+        where batch_id = of_batch and state = 'failed' and finished_at <= asked
+          and (of_jobs is null or id = any (of_jobs))
         order by 1, 2, 3
     loop
         perform lane_for(lane.task, lane.tenant, of_batch, lane.key);
     end loop;
-    batch := lock_batch(of_batch);
-    moment := clock();
+end $$;
+
+-- The same once the batch is held with all its lanes.
+create function retry_held(batch batches, of_jobs bigint[], asked timestamptz) returns integer
+language plpgsql as $$
+declare
+    moment timestamptz := clock();
+    retried bigint[];
+begin
     if batch.cancelled_at is not null then
-        raise exception 'Batch % was cancelled, so its jobs cannot be retried.', of_batch
+        raise exception 'Batch % was cancelled, so its jobs cannot be retried.', batch.id
             using errcode = 'BM006';
     end if;
-
     retried := restore_jobs(array(
         select id from finished
-        where batch_id = of_batch and expires_on = batch.expires_on and state = 'failed'
-          and (of_jobs is null or id = any (of_jobs))), batch.expires_on);
+        where batch_id = batch.id and expires_on = batch.expires_on and state = 'failed'
+          and finished_at <= asked and (of_jobs is null or id = any (of_jobs))), batch.expires_on);
     if retried = '{}' then
         return 0;
     end if;
     with told as (
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
-        select of_batch, batch.last_event + 1 + max(place), batch.tenant, 'job_retrying',
+        select batch.id, batch.last_event + 1 + max(place), batch.tenant, 'job_retrying',
             array_agg(id order by place), array_agg(position order by place),
             array_agg(json_build_object('task', task, 'manual', true) order by place), moment,
             batch.expires_on
@@ -40,29 +65,30 @@ begin
             select *, row_number() over (order by position) as place from jobs where id = any (retried)) j
         group by (place - 1) / 1000
         union all
-        select of_batch, batch.last_event + 1, batch.tenant, 'batch_retried', '{null}', '{null}',
+        select batch.id, batch.last_event + 1, batch.tenant, 'batch_retried', '{null}', '{null}',
             array[json_build_object('jobs', cardinality(retried))], moment, batch.expires_on
     )
     update batches
     set failed = failed - cardinality(retried), state = 'processing', finished_at = null,
         last_event = last_event + 1 + cardinality(retried),
         generation = generation + (batch.finished_at is not null)::integer
-    where id = of_batch;
+    where id = batch.id;
     perform make_batch_limit(batch);
     perform wait_in_lanes(retried, moment);
     if batch.watched_until > moment then
-        perform notify_watchers(array[of_batch]);
+        perform notify_watchers(array[batch.id]);
     end if;
     perform notify_workers(array(select distinct task from jobs where id = any (retried)));
     return cardinality(retried);
 end $$;
 
--- Retries one failed job, of a batch or alone.
+-- Retries one failed job, of a batch or alone. Of several calls at once, one does it, and the others
+-- are refused.
 create function retry_job(of_job bigint) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
-    moment timestamptz := clock();
     known finished;
+    retried integer;
 begin
     select * into known from finished where id = of_job and is_own(tenant);
     if known.id is null and not exists (select from jobs where id = of_job and is_own(tenant)) then
@@ -72,9 +98,14 @@ begin
         raise exception 'Job % has not failed, so it cannot be retried.', of_job using errcode = 'BM006';
     end if;
     if known.batch_id is not null then
-        return retry_batch(known.batch_id, array[of_job]);
+        retried := retry_batch(known.batch_id, array[of_job]);
+    else
+        retried := cardinality(restore_jobs(array[of_job], known.expires_on));
     end if;
-    return cardinality(restore_jobs(array[of_job], known.expires_on));
+    if retried = 0 then
+        raise exception 'Job % was retried by another call.', of_job using errcode = 'BM006';
+    end if;
+    return retried;
 end $$;
 
 -- Moves finished jobs back among the live ones. A deduplication key that another live job has taken
