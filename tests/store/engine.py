@@ -30,6 +30,8 @@ class Engine:
         self.conn = conn
         self.offset = 0.0
         self.since = "0"
+        self.last_tenant = ""
+        self.claims = 0
 
     def call(self, function: str, *args: Any) -> Any:
         return self.value(f"select batchmill.{function}({', '.join(['%s'] * len(args))})", *args)
@@ -100,10 +102,13 @@ class Engine:
     def _claimed(
         self, query: str, worker: int, wants: Mapping[str, int], want: int, spare: int, **call: Any
     ) -> tuple[list[int], list[Claim]]:
-        call |= claim_call(Demand(worker, wants, want, spare), self.since)
+        self.claims += 1
+        demand = Demand(worker, wants, want, spare)
+        call |= claim_call(demand, self.since, self.last_tenant, self.claims)
         row = self.conn.execute(queries()[query].encode(), call).fetchone()
         assert row is not None
         self.since = row[0]["since"]
+        self.last_tenant = row[0]["last_tenant"] or self.last_tenant
         return sorted(row[0]["refused"]), claims(row[0])
 
     def finish(self, *outcomes: Outcome) -> list[int]:

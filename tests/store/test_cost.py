@@ -39,16 +39,16 @@ MORE_JOBS = """
 MORE_BATCHES = """
     with more as (
         insert into batchmill.batches (id, tenant, task, total, created_at, expires_at, expires_on)
-        select gen_random_uuid(), %(tenant)s, %(task)s, 1, clock, clock + interval '1 day',
-            batchmill.day_of(clock) + 1
-        from batchmill.clock() cross join generate_series(1, %(count)s)
+        select gen_random_uuid(), replace(%(tenant)s, '{n}', n::text), %(task)s, 1, clock,
+            clock + interval '1 day', batchmill.day_of(clock) + 1
+        from batchmill.clock() cross join generate_series(1, %(count)s) n
         returning *
     ), limited as (
         insert into batchmill.limits (name, set_slots)
         select 'batch:' || id, %(limit)s from more where %(limit)s::integer is not null
     ), tracks as (
-        insert into batchmill.lanes (task, tenant, batch_id, ready_at)
-        select task, tenant, id, created_at from more returning *
+        insert into batchmill.lanes (task, tenant, batch_id, ready_at, is_due)
+        select task, tenant, id, created_at, true from more returning *
     )
     insert into batchmill.jobs (batch_id, position, lane_id, task, tenant, state, run_at, payload,
         created_at, expires_on)
@@ -158,10 +158,53 @@ def test_a_job_costs_the_same_beside_5_000_batches_of_a_paused_tenant(engine: En
     assert settled(engine, worker, "work") < 1.5 * few
 
 
+def test_a_job_costs_the_same_with_5_000_tenants_in_turn(engine: Engine, worker: int):
+    add_batches(engine, 20, tenant="t{n}")
+    few = settled(engine, worker, "work")
+    add_batches(engine, 5_000, tenant="t{n}")
+    assert settled(engine, worker, "work") < 1.5 * few
+
+
+def test_a_job_costs_the_same_with_5_000_tenants_whose_time_has_not_come(
+    engine: Engine, worker: int
+):
+    few = settled(engine, worker, "work")
+    add_batches(engine, 5_000, tenant="t{n}")
+    engine.conn.execute(
+        "update batchmill.lanes set ready_at = ready_at + interval '1 day', is_due = false "
+        "where tenant <> 'default'"
+    )
+    engine.conn.execute("vacuum batchmill.lanes")
+    assert settled(engine, worker, "work") < 1.5 * few
+
+
+def test_a_job_costs_the_same_beside_5_000_tenants_behind_a_full_limit(engine: Engine, worker: int):
+    engine.task("narrow", limits=Limits(total=1))
+    engine.batch("narrow", 10)
+    for _ in range(8):
+        pages(engine, worker, "narrow")
+    add_batches(engine, 20, tenant="t{n}", task="narrow")
+    few = settled(engine, worker, "narrow")
+    add_batches(engine, 5_000, tenant="t{n}", task="narrow")
+    engine.conn.execute(
+        "update batchmill.lanes set blocked_by = "
+        "(select id from batchmill.limits where name = 'task:narrow') where tenant <> 'default'"
+    )
+    engine.conn.execute("update batchmill.limits set parked = true where name = 'task:narrow'")
+    engine.conn.execute("vacuum batchmill.lanes")
+    assert settled(engine, worker, "narrow") < 1.5 * few
+
+
 def add_batches(
-    engine: Engine, count: int, *, tenant: str = "default", limit: int | None = None
+    engine: Engine,
+    count: int,
+    *,
+    tenant: str = "default",
+    task: str = "work",
+    limit: int | None = None,
 ) -> None:
-    params = {"task": "work", "tenant": tenant, "count": count, "limit": limit}
+    """`{n}` in the tenant stands for the number of the batch, so that each has one of its own."""
+    params = {"task": task, "tenant": tenant, "count": count, "limit": limit}
     engine.conn.execute(MORE_BATCHES, params)
 
 

@@ -20,16 +20,20 @@ class PostgresDelivery:
         # One line for both: a claim and a completion of one worker mostly want the same lanes.
         self._line = Line(database, patience)
         self._since = "0"
+        self._last_tenant = ""
+        self._claims = 0
 
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
         if demand is None:
             return Exchanged(await self._line.value("finish", **finish_call(outcomes)))
-        call = claim_call(demand, self._since)
+        self._claims += 1
+        call = claim_call(demand, self._since, self._last_tenant, self._claims)
         if outcomes:
             answer = await self._line.value("turn", **finish_call(outcomes), **call)
         else:
             answer = await self._line.value("claim", **call)
         self._since = answer["since"]
+        self._last_tenant = answer["last_tenant"] or self._last_tenant
         return Exchanged(
             answer["refused"],
             claims(answer),
@@ -49,8 +53,9 @@ class PostgresDelivery:
         await self._line.close()
 
 
-def claim_call(demand: Demand, since: str) -> dict[str, Any]:
-    """What the query `claim` takes."""
+def claim_call(demand: Demand, since: str, last_tenant: str = "", lot: int = 0) -> dict[str, Any]:
+    """What the query `claim` takes: from where on to look for submitted jobs, after which tenant
+    the turns go on, and a number that differs from claim to claim."""
     return {
         "worker": demand.worker,
         "tasks": list(demand.wants),
@@ -58,6 +63,8 @@ def claim_call(demand: Demand, since: str) -> dict[str, Any]:
         "want": demand.want,
         "spare": demand.spare,
         "since": since,
+        "last_tenant": last_tenant,
+        "lot": lot,
     }
 
 

@@ -56,11 +56,11 @@ language sql stable as $$
     where l.is_busy and n.name = limit_name
 $$;
 
--- How many more jobs may start now.
-create function free_slots(m limits, moment timestamptz) returns integer
+-- How many more jobs may start now, or once so many of those that run have ended.
+create function free_slots(m limits, moment timestamptz, ending integer default 0) returns integer
 language sql stable as $$
     select least(
-        coalesce(m.slots - m.running, 2147483647),
+        coalesce(m.slots - m.running + ending, 2147483647),
         coalesce(m.rate - (
             select coalesce(sum(n), 0)::integer from unnest(m.started_at, m.started) as s (at, n)
             where at > moment - make_interval(secs => m.period)), 2147483647))

@@ -34,6 +34,7 @@ language plpgsql as $$
 begin
     update lanes l
     set ready_at = least(l.ready_at, w.due_at),
+        is_due = l.is_due or w.due_at <= moment,
         head_rank = case when (w.rank, w.id) <= (l.head_rank, l.head_id) then w.rank else l.head_rank end,
         head_id = case when (w.rank, w.id) <= (l.head_rank, l.head_id) then w.id - 1 else l.head_id end
     from (

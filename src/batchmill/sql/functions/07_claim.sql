@@ -1,9 +1,11 @@
 -- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from
--- lanes that no limit counts. Returns the jobs and their lanes by columns, the seconds until there may
--- be more, whether no other worker is live, and the place from which the next claim needs to look for
--- submitted jobs.
+-- lanes that no limit counts. Tenants take turns, from the one after `last_tenant` on; `lot` is a number
+-- that differs from claim to claim, by which the turns of a tenant's tasks are drawn. Returns the jobs
+-- and their lanes by columns, the seconds until there may be more, whether no other worker is live, the
+-- place from which the next claim needs to look for submitted jobs, and the tenant that was served last.
 create function claim(
-    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8
+    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
+    last_tenant text default '', lot bigint default 0
 ) returns json
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
@@ -24,8 +26,9 @@ begin
         perform lock_lanes(lanes_of_submitted(submitted));
         perform put_into_lanes(submitted);
     end if;
-    open := open_lanes(claim.tasks, wants, want + spare);
-    return claim_from(open, lock_above(open), worker, claim.tasks, wants, want, spare, since);
+    open := open_lanes(claim.tasks, wants, want + spare, last_tenant);
+    return claim_from(
+        open, lock_above(open), worker, claim.tasks, wants, want, spare, since, last_tenant, lot);
 end $$;
 
 -- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long
@@ -108,42 +111,180 @@ begin
     return answered(claimed, cardinality(job_ids), false, worker, want, next_at, since, refused, moment);
 end $$;
 
--- Locks and returns lanes with work and room, those that have waited longest first: half as many as there
--- is room for jobs, since most have several, and each is kept from other workers meanwhile.
-create function open_lanes(of_tasks text[], wants integer[], room integer) returns bigint[]
+-- Locks and returns lanes with work and room. Tenants take turns, and of each come the lanes that have
+-- waited longest: half as many in all as there is room for jobs, since most have several, and each is
+-- kept from other workers meanwhile. `ending` are lanes whose slots are about to be free.
+create function open_lanes(
+    of_tasks text[], wants integer[], room integer, last_tenant text, ending bigint[] default '{}'
+) returns bigint[]
 language plpgsql as $$
 declare
     moment timestamptz := clock();
+    most integer := least((room + 1) / 2, 200);
+    tenants text[];
 begin
-    perform unpark_lanes(of_tasks, moment);
+    perform unpark_lanes(of_tasks, last_tenant, ending, moment);
+    -- Some more than needed: other workers may hold the lanes of some.
+    tenants := open_tenants(of_tasks, last_tenant, most + 3, moment);
     return array(
         select l.id from unnest(of_tasks, wants) as w (task, want)
         cross join lateral (
-            select id from lanes
-            where lanes.task = w.task and is_open and ready_at <= moment
-            order by ready_at limit least(w.want, (room + 1) / 2, 200)
-            for update skip locked) l);
+            select l.id from unnest(tenants) as t (tenant)
+            cross join lateral (
+                select id from lanes
+                where lanes.task = w.task and lanes.tenant = t.tenant and is_open and is_due
+                order by ready_at limit (most - 1) / least(cardinality(tenants), most) + 1
+                for update skip locked) l
+            limit least(w.want, most)) l);
 end $$;
 
--- Lets lanes come forward whose limit has room again. Too many only means that some park once more.
-create function unpark_lanes(of_tasks text[], moment timestamptz) returns void
+-- The tenants with work in open lanes whose turn is next. Most often there is one.
+create function open_tenants(of_tasks text[], last_tenant text, most integer, moment timestamptz)
+returns text[]
+language plpgsql as $$
+declare
+    ends record := ends_of_tenants(of_tasks);
+begin
+    if ends.later <= moment then
+        perform wake_lanes(of_tasks, moment);
+        ends := ends_of_tenants(of_tasks);
+    end if;
+    return case
+        when ends.first is null then '{}'
+        when ends.first = ends.last then array[ends.first]
+        else next_tenants(of_tasks, null, last_tenant, most) end;
+end $$;
+
+-- The first and the last tenant with work in open lanes, and when the next lane is to be woken.
+create function ends_of_tenants(
+    of_tasks text[], out first text, out last text, out later timestamptz
+)
 language plpgsql as $$
 begin
-    if exists (select from limits where parked) then
-        update lanes set blocked_by = null where id = any (array(
-            select l.id from limits m cross join unnest(of_tasks) as t (task)
+    select min(l.first), max(l.last), min(l.later) into first, last, later
+    from unnest(of_tasks) as t (task)
+    cross join lateral (
+        select (select tenant from lanes where lanes.task = t.task and is_open and is_due
+                order by tenant limit 1) as first,
+            (select tenant from lanes where lanes.task = t.task and is_open and is_due
+             order by tenant desc limit 1) as last,
+            (select ready_at from lanes
+             where lanes.task = t.task and is_open and not is_due and ready_at is not null
+             order by ready_at limit 1) as later) l;
+end $$;
+
+-- Marks lanes whose time has come.
+create function wake_lanes(of_tasks text[], moment timestamptz) returns void
+language plpgsql as $$
+begin
+    update lanes set is_due = true where id = any (array(
+        select l.id from unnest(of_tasks) as t (task)
+        cross join lateral (
+            select id from lanes
+            where lanes.task = t.task and is_open and not is_due and ready_at <= moment
+            order by ready_at limit 500 for update skip locked) l));
+end $$;
+
+-- The tenants with work in open lanes, or in lanes that are parked behind a limit: in the order of their
+-- names, from the one after `last_tenant` on and round again, at most so many. Each is one look at an
+-- index, however many lanes it has.
+create function next_tenants(of_tasks text[], behind bigint, last_tenant text, most integer) returns text[]
+language plpgsql as $$
+declare
+    tenants text[] := '{}';
+    place text := last_tenant;
+    is_round boolean := last_tenant = '';
+    next text;
+begin
+    while cardinality(tenants) < most loop
+        next := (
+            select min(l.tenant) from unnest(of_tasks) as t (task)
             cross join lateral (
-                select id from lanes where blocked_by = m.id and lanes.task = t.task
-                order by ready_at limit least(free_slots(m, moment), 500)
-                for update skip locked) l
-            where m.parked and free_slots(m, moment) > 0));
+                (select lanes.tenant from lanes
+                 where behind is null and lanes.task = t.task and is_open and is_due
+                   and lanes.tenant > place
+                 order by lanes.tenant limit 1)
+                union all
+                (select lanes.tenant from lanes
+                 where blocked_by = behind and lanes.task = t.task and lanes.tenant > place
+                 order by lanes.tenant limit 1)) l);
+        if next is null and not is_round then
+            place := '';
+            is_round := true;
+            continue;
+        end if;
+        exit when next is null or (is_round and last_tenant <> '' and next > last_tenant);
+        tenants := tenants || next;
+        place := next;
+    end loop;
+    return tenants;
+end $$;
+
+-- Lets lanes come forward whose limit has room, or will have once the jobs of `ending` lanes have ended.
+-- Too many only means that some park once more.
+create function unpark_lanes(of_tasks text[], last_tenant text, ending bigint[], moment timestamptz)
+returns void
+language plpgsql as $$
+declare
+    opening record;
+    limit_ids bigint[] := '{}';
+    tasks text[] := '{}';
+    tenants text[] := '{}';
+    counts integer[] := '{}';
+    next text[];
+begin
+    if not exists (select from limits where parked) then
+        return;
+    end if;
+    for opening in select * from parked_lanes(of_tasks, ending, moment) loop
+        next := case when opening.is_shared
+            then next_tenants(array[opening.task], opening.limit_id, last_tenant, opening.room)
+            else array[opening.tenant] end;
+        limit_ids := limit_ids || array_fill(opening.limit_id, array[cardinality(next)]);
+        tasks := tasks || array_fill(opening.task, array[cardinality(next)]);
+        tenants := tenants || next;
+        counts := counts || array_fill(
+            ceil(opening.room::numeric / cardinality(next))::integer, array[cardinality(next)]);
+    end loop;
+    if limit_ids <> '{}' then
+        update lanes set blocked_by = null where id = any (array(
+            select l.id from unnest(limit_ids, tasks, tenants, counts) as p (limit_id, task, tenant, n)
+            cross join lateral (
+                select id from lanes
+                where blocked_by = p.limit_id and lanes.task = p.task and lanes.tenant = p.tenant
+                order by ready_at limit p.n
+                for update skip locked) l));
     end if;
 end $$;
+
+-- The limits that have room for lanes parked behind them, by task, with the first tenant of these lanes.
+create function parked_lanes(of_tasks text[], ending bigint[], moment timestamptz)
+returns table (limit_id bigint, task text, room integer, tenant text, is_shared boolean)
+language sql stable as $$
+    with ends as materialized (
+        select n.name, count(*)::integer as lanes from lanes l
+        cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
+        where l.id = any (ending) and l.is_busy
+        group by n.name
+    ), opening as materialized (
+        select m.id, least(free_slots(m, moment, coalesce(
+            (select ends.lanes from ends where ends.name = m.name), 0)), 500) as room
+        from limits m where m.parked
+    )
+    select o.id, t.task, o.room, f.tenant, f.tenant <> (
+        select l.tenant from lanes l where l.blocked_by = o.id and l.task = t.task
+        order by l.tenant desc limit 1)
+    from opening o cross join unnest(of_tasks) as t (task)
+    cross join lateral (
+        select l.tenant from lanes l where l.blocked_by = o.id and l.task = t.task
+        order by l.tenant limit 1) f
+    where o.room > 0
+$$;
 
 -- Claims from lanes that are held together with all above them.
 create function claim_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
-    spare integer, since xid8, refused bigint[] default '{}'
+    spare integer, since xid8, last_tenant text, lot bigint, refused bigint[] default '{}'
 ) returns json
 language plpgsql as $$
 declare
@@ -155,19 +296,21 @@ declare
     passed_over boolean := false;
 begin
     if lane_ids <> '{}' then
-        select t.claimed, t.taken, t.passed_over into claimed, taken, passed_over
-        from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, moment) t;
+        select t.claimed, t.taken, t.passed_over, t.served into claimed, taken, passed_over, last_tenant
+        from take_from(
+            lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, last_tenant, lot, moment) t;
     end if;
     if taken < want + spare then
         next_at := ready_next(claim_from.tasks, moment);
     end if;
-    return answered(claimed, taken, passed_over, worker, want, next_at, since, refused, moment);
+    return answered(
+        claimed, taken, passed_over, worker, want, next_at, since, refused, moment, last_tenant);
 end $$;
 
 -- What a claim returns, and whether its worker now waits for more.
 create function answered(
     claimed json, taken integer, passed_over boolean, worker bigint, want integer,
-    next_at timestamptz, since xid8, refused bigint[], moment timestamptz
+    next_at timestamptz, since xid8, refused bigint[], moment timestamptz, last_tenant text default null
 ) returns json
 language plpgsql as $$
 begin
@@ -177,6 +320,7 @@ begin
         'alone', require_live(worker, taken < want and (next_at > moment) is not false),
         'wait', extract(epoch from next_at - moment),
         'since', seen_until(since),
+        'last_tenant', last_tenant,
         'refused', refused);
 end $$;
 
@@ -200,9 +344,11 @@ begin
         select min(at) from (
             select l.ready_at as at from unnest(of_tasks) as w (task)
             cross join lateral (
-                select ready_at from lanes
-                where lanes.task = w.task and is_open and ready_at is not null
-                order by ready_at limit 1) l
+                (select ready_at from lanes where lanes.task = w.task and is_open and is_due limit 1)
+                union all
+                (select ready_at from lanes
+                 where lanes.task = w.task and is_open and not is_due and ready_at is not null
+                 order by ready_at limit 1)) l
             union all
             select opens_at from limits where parked and opens_at > moment) soon);
 end $$;
@@ -217,10 +363,11 @@ begin
 end $$;
 
 -- Decides lane by lane how many jobs start, and starts them. `passed_over` tells that a limited lane was
--- left out because all slots of the worker are taken.
+-- left out because all slots of the worker are taken, `served` which tenant had its turn last.
 create function take_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
-    spare integer, moment timestamptz, out claimed json, out taken integer, out passed_over boolean
+    spare integer, last_tenant text, lot bigint, moment timestamptz,
+    out claimed json, out taken integer, out passed_over boolean, out served text
 )
 language plpgsql as $$
 declare
@@ -230,6 +377,7 @@ declare
     lane record;
     place integer;
     full_at integer;
+    tenant_at integer;
     take integer;
     room integer := want + spare;
     chosen bigint[] := '{}';
@@ -239,11 +387,15 @@ declare
     last_id bigint[] := '{}';
     emptied boolean[] := '{}';
     behind bigint[] := '{}';
-    -- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more
-    -- where jobs are so short that they are taken ahead.
-    share integer := greatest(ceil(room::numeric / cardinality(lane_ids)), spare / 8, 4);
+    turns bigint[];
+    counts integer[];
+    share integer;
+    tenants text[] := '{}';
+    shares integer[] := '{}';
 begin
     passed_over := false;
+    served := last_tenant;
+    select * into turns, counts, share from in_turn(lane_ids, room, spare, last_tenant, lot);
     if limit_ids <> '{}' then
         select array_agg(m.id), array_agg(m.name), array_agg(free_slots(m, moment)), array_agg(0)
         into limit_ids, names, free, counted
@@ -255,12 +407,19 @@ begin
             select array_position(names, n.name)
             from limit_names(s.task, s.tenant, s.batch_id, s.key) n
             where names <> '{}' and n.name = any (names)) as counts_on
-        from startable_jobs(lane_ids, share, moment) s
+        from startable_jobs(turns, counts, moment) s
     loop
         take := 0;
         full_at := null;
+        tenant_at := array_position(tenants, lane.tenant);
+        if tenant_at is null then
+            tenants := tenants || lane.tenant;
+            shares := shares || share;
+            tenant_at := cardinality(tenants);
+        end if;
+        continue when shares[tenant_at] = 0;
         if lane.job_ids is not null then
-            take := least(cardinality(lane.job_ids), wants[lane.task_at], room);
+            take := least(cardinality(lane.job_ids), wants[lane.task_at], room, shares[tenant_at]);
             if lane.slots is not null or lane.counts_on <> '{}' then
                 take := least(take, room - spare);
             end if;
@@ -282,6 +441,8 @@ begin
             chosen := chosen || lane.job_ids[1:take];
             room := room - take;
             wants[lane.task_at] := wants[lane.task_at] - take;
+            shares[tenant_at] := shares[tenant_at] - take;
+            served := case when take > 0 then lane.tenant else served end;
         end if;
         touched := touched || lane.lane_id;
         took := took || take;
@@ -300,6 +461,7 @@ begin
                 where j.lane_id = l.id and j.is_scheduled and j.id <> all (chosen))
             when t.took > 0 then moment
             else l.ready_at end,
+        is_due = l.is_due and not t.emptied,
         blocked_by = t.behind,
         head_rank = coalesce(t.rank, l.head_rank),
         head_id = coalesce(t.last_id, l.head_id)
@@ -315,16 +477,49 @@ begin
     end if;
 end $$;
 
--- The jobs of locked lanes that could start now, lane by lane in their turn, those of each in order.
-create function startable_jobs(lane_ids bigint[], share integer, moment timestamptz)
+-- Locked lanes in their turn: the first of each tenant, then the second of each. Between its tasks a
+-- tenant's turn is drawn by lot, and between lanes of one task it is that of the lane that was served
+-- longest ago. `counts` is how many jobs each may start; `share` is what a tenant may have of the room.
+create function in_turn(
+    lane_ids bigint[], room integer, spare integer, last_tenant text, lot bigint,
+    out turns bigint[], out counts integer[], out share integer
+)
+language plpgsql as $$
+begin
+    if cardinality(lane_ids) = 1 then
+        turns := lane_ids;
+        counts := array[room];
+        share := room;
+        return;
+    end if;
+    share := (
+        select ceil(room::numeric / count(distinct tenant)) from lanes where id = any (lane_ids));
+    -- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more
+    -- where jobs are so short that they are taken ahead.
+    select array_agg(id order by in_tenant, tenant <= last_tenant, tenant),
+        array_agg(greatest(ceil(share::numeric / of_tenant)::integer, spare / 8, 4)
+            order by in_tenant, tenant <= last_tenant, tenant)
+    into turns, counts
+    from (
+        select id, tenant, count(*) over (partition by tenant) as of_tenant,
+            row_number() over (partition by tenant order by in_task, hashtextextended(task, lot), id)
+                as in_tenant
+        from (
+            select id, tenant, task,
+                row_number() over (partition by tenant, task order by ready_at, id) as in_task
+            from lanes where id = any (lane_ids)) by_task) by_tenant;
+end $$;
+
+-- The jobs of locked lanes that could start now, at most so many of each lane, and those in order.
+create function startable_jobs(turns bigint[], counts integer[], moment timestamptz)
 returns table (
-    lane_id bigint, task text, tenant text, batch_id uuid, key text, slots integer, ready_at timestamptz,
+    lane_id bigint, task text, tenant text, batch_id uuid, key text, slots integer,
     job_ids bigint[], ranks integer[], more boolean)
 language sql stable as $$
-    select l.id, l.task, l.tenant, l.batch_id, l.key, l.slots, l.ready_at, j.ids, j.ranks,
-        j.n >= cut.at_most
-    from (select * from lanes where id = any (lane_ids) order by ready_at, id) l
-    cross join lateral (select least(share, coalesce(l.slots - l.running, share)) as at_most) cut
+    select l.id, l.task, l.tenant, l.batch_id, l.key, l.slots, j.ids, j.ranks, j.n >= cut.at_most
+    from unnest(turns, counts) as t (id, n)
+    cross join lateral (select * from lanes where lanes.id = t.id offset 0) l
+    cross join lateral (select least(t.n, coalesce(l.slots - l.running, t.n)) as at_most) cut
     cross join lateral (
         select array_agg(id) as ids, array_agg(rank) as ranks, count(*) as n
         from (

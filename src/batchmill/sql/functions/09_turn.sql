@@ -2,7 +2,8 @@
 -- in the order they come in everywhere, so lanes are held for both before anything above them is.
 create function turn(
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[],
-    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8
+    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
+    last_tenant text default '', lot bigint default 0
 ) returns json
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
@@ -31,11 +32,11 @@ begin
         end if;
         perform put_into_lanes(submitted);
     end if;
-    open := open_lanes(turn.tasks, wants, want + spare);
+    open := open_lanes(turn.tasks, wants, want + spare, last_tenant, ending);
     limit_ids := lock_above(ending || open);
     refused := finish_held(o, limit_ids);
     return claim_from(still_open(open || ending, turn.tasks, clock()), limit_ids, worker, turn.tasks,
-        wants, want, spare, since, refused);
+        wants, want, spare, since, last_tenant, lot, refused);
 end $$;
 
 -- Where something has come between: it is all in its lanes by the next claim, which is due at once.
@@ -54,5 +55,5 @@ language plpgsql as $$
 begin
     return array(
         select id from (select * from lanes where id = any (lane_ids) offset 0) l
-        where is_open and ready_at <= moment and task = any (of_tasks));
+        where is_open and is_due and task = any (of_tasks));
 end $$;

@@ -334,7 +334,9 @@ begin
         moment, batch.expires_on
     from json_array_elements(payloads) with ordinality as p (payload, at);
     get diagnostics added = row_count;
-    update lanes set ready_at = least(ready_at, greatest(due, moment)) where id = lane;
+    update lanes
+    set ready_at = least(ready_at, greatest(due, moment)), is_due = is_due or due <= moment
+    where id = lane;
     return added;
 end $$;
 
@@ -369,7 +371,7 @@ begin
         on conflict (tenant, dedup_key) where dedup_key is not null do nothing
         returning lane_id, greatest(run_at, moment) as due
     ), told as (
-        update lanes l set ready_at = least(l.ready_at, p.due)
+        update lanes l set ready_at = least(l.ready_at, p.due), is_due = l.is_due or p.due <= moment
         from (select lane_id, min(put.due) as due from put group by lane_id) p
         where l.id = p.lane_id
     )

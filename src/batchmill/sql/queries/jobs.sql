@@ -19,7 +19,7 @@ from batchmill.known_task(%(task)s) t
 
 -- name: claim
 select batchmill.claim(%(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer,
-    %(spare)s::integer, cast(%(since)s as xid8))
+    %(spare)s::integer, cast(%(since)s as xid8), %(last_tenant)s, %(lot)s::bigint)
 
 -- name: finish
 select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
@@ -29,7 +29,7 @@ select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text
 select batchmill.turn(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
     cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[],
     %(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer, %(spare)s::integer,
-    cast(%(since)s as xid8))
+    cast(%(since)s as xid8), %(last_tenant)s, %(lot)s::bigint)
 
 -- name: report_progress
 select batchmill.report_progress(cast(%(reports)s as json))

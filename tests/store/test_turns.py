@@ -1,0 +1,170 @@
+"""Tenants take turns, then a tenant's tasks, then its batches: nobody waits behind all of another's."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from batchmill.domain import outcome
+from batchmill.domain.job import Claim
+from batchmill.domain.limits import Limits
+from tests.store.engine import Engine
+
+Sessions = Callable[[], Engine]
+SLOTS = 20
+
+
+@pytest.fixture
+def worker(engine: Engine) -> int:
+    engine.task("work")
+    engine.task("other")
+    return engine.worker("work", "other")
+
+
+def flood(engine: Engine, tenant: str, batches: int, task: str = "work", jobs: int = 1) -> None:
+    for _ in range(batches):
+        engine.batch(task, jobs, tenant=tenant)
+
+
+def next_round(engine: Engine, worker: int, running: Iterable[Claim]) -> list[Claim]:
+    """All that runs ends, and as much is started as there are slots, in as many calls as it takes."""
+    ended = [outcome.completed(claim, "1") for claim in running]
+    _, started = engine.turn(worker, "work", "other", ended=ended, want=SLOTS)
+    while len(started) < SLOTS:
+        more = engine.claim(worker, "work", "other", want=SLOTS - len(started))
+        if not more:
+            break
+        started += more
+    return started
+
+
+def rounds_until(engine: Engine, worker: int, running: list[Claim], tenant: str) -> int:
+    """In which round a job of the tenant starts."""
+    for number in range(1, 200):
+        running = next_round(engine, worker, running)
+        if any(claim.tenant == tenant for claim in running):
+            return number
+    raise AssertionError(f"No job of {tenant} has started.")
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(total=SLOTS)], ids=["unlimited", "limited"])
+@pytest.mark.parametrize("others", [1, 10])
+def test_a_tenant_with_one_job_does_not_wait_behind_all_batches_of_others(
+    others: int, limits: Limits, engine: Engine, worker: int
+):
+    engine.task("work", limits=limits)
+    for n in range(others):
+        flood(engine, f"busy-{n}", 600 // others)
+    running = next_round(engine, worker, [])
+    running = next_round(engine, worker, running)
+    engine.batch("work", 1, tenant="quiet")
+    assert rounds_until(engine, worker, running, "quiet") <= 2
+
+
+def test_a_batch_that_is_being_served_gives_its_slot_to_a_tenant_that_waits(
+    engine: Engine, worker: int
+):
+    """The slots of a full limit go round, although the batch that frees one has more to do."""
+    engine.task("work", limits=Limits(total=1))
+    engine.batch("work", 50, tenant="busy")
+    running = engine.claim(worker, "work", want=SLOTS)
+    engine.batch("work", 5, tenant="quiet")
+    served = []
+    for _ in range(6):
+        ended = [outcome.completed(claim, "1") for claim in running]
+        _, running = engine.turn(worker, "work", ended=ended, want=SLOTS)
+        served += [claim.tenant for claim in running]
+    assert served == ["quiet", "busy"] * 3
+
+
+def test_batches_of_one_tenant_take_turns_behind_a_full_limit(engine: Engine, worker: int):
+    engine.task("work", limits=Limits(total=1))
+    large, small = engine.batch("work", 50), engine.batch("work", 5)
+    running, served = engine.claim(worker, "work"), []
+    for _ in range(6):
+        ended = [outcome.completed(claim, "1") for claim in running]
+        _, running = engine.turn(worker, "work", ended=ended)
+        served += [claim.batch_id for claim in running]
+    assert served == [str(small), str(large)] * 3
+
+
+def test_tenants_get_as_much_as_each_other_whatever_their_number_of_batches(
+    engine: Engine, worker: int
+):
+    flood(engine, "many", 30, jobs=50)
+    flood(engine, "one", 1, jobs=1_000)
+    started: Counter[str] = Counter()
+    running: list[Claim] = []
+    for _ in range(10):
+        running = next_round(engine, worker, running)
+        started.update(claim.tenant for claim in running)
+    assert started["many"] == started["one"] == 5 * SLOTS
+
+
+def test_a_worker_with_one_slot_serves_each_tenant_in_turn(engine: Engine, worker: int):
+    for tenant in "abc":
+        flood(engine, tenant, 4)
+    served = [engine.claim(worker, "work", want=1)[0].tenant for _ in range(9)]
+    assert served == list("abcabcabc")
+
+
+def test_more_tenants_than_slots_are_all_served_before_any_comes_again(engine: Engine, worker: int):
+    tenants = [f"t{n:03}" for n in range(3 * SLOTS)]
+    for tenant in tenants:
+        flood(engine, tenant, 1, jobs=10)
+    served: list[str] = []
+    running: list[Claim] = []
+    while len(served) < len(tenants):
+        running = engine.claim(worker, "work", want=1)
+        served += [claim.tenant for claim in running]
+    assert sorted(served) == tenants
+
+
+def test_a_tenants_task_does_not_wait_behind_all_batches_of_another_of_its_tasks(
+    engine: Engine, worker: int
+):
+    flood(engine, "busy", 400)
+    running = next_round(engine, worker, [])
+    engine.batch("other", 1, tenant="busy")
+    for _ in range(3):
+        running = next_round(engine, worker, running)
+        if any(claim.task == "other" for claim in running):
+            return
+    raise AssertionError("The other task waits behind all batches of the first.")
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_tasks_of_a_tenant_that_shares_a_worker_are_all_served(
+    slots: int, engine: Engine, worker: int
+):
+    """Another tenant's turns in between do not make one task miss its own every time."""
+    flood(engine, "two", 100)
+    flood(engine, "two", 100, task="other")
+    flood(engine, "one", 100)
+    served: Counter[tuple[str, str]] = Counter()
+    for _ in range(100 // slots):
+        for claim in engine.claim(worker, "work", "other", want=slots):
+            served[claim.tenant, claim.task] += 1
+    assert min(served["two", "work"], served["two", "other"]) > 10
+    assert served["one", "work"] >= 30
+
+
+def test_a_lane_whose_time_comes_is_served_in_turn(engine: Engine, worker: int):
+    flood(engine, "busy", 300)
+    engine.batch("work", 1, tenant="later", delay=60)
+    running = next_round(engine, worker, [])
+    assert all(claim.tenant == "busy" for claim in running)
+    engine.advance_clock(61)
+    assert rounds_until(engine, worker, running, "later") <= 2
+
+
+def test_lanes_that_another_worker_holds_are_passed_over_for_those_of_others(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    for tenant in "abcd":
+        flood(engine, tenant, 1, jobs=5)
+    first, second = sessions(), sessions()
+    with first.conn.transaction():
+        assert [claim.tenant for claim in first.claim(worker, "work", want=1)] == ["a"]
+        beside = second.claim(second.worker("work"), "work", want=1)
+    assert [claim.tenant for claim in beside] == ["b"]
