@@ -88,9 +88,9 @@ def is_pdf(url: str) -> bool:
     return urlsplit(url).path.lower().endswith(".pdf")
 
 
-async def sheets_at(url: str, fetcher: Fetcher) -> tuple[str, list[Link]]:
+async def sheets_at(url: str, fetcher: Fetcher, caller: str) -> tuple[str, list[Link]]:
     """The title of the page and its PDFs, the likely ones first."""
-    async with fetcher.get(url) as response:
+    async with fetcher.get(url, caller=caller) as response:
         if response.media_type == "application/pdf":
             return "", [Link(response.url)]
         if response.media_type != "text/html":

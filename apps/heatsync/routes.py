@@ -168,9 +168,9 @@ async def get_result(code: str) -> dict[str, Any]:
 
 
 @router.post("/meets/discover")
-async def discover(body: MeetBody) -> dict[str, Any]:
+async def discover(request: Request, body: MeetBody) -> dict[str, Any]:
     if not is_url(body.url):
         raise Refusal("INVALID_URLS", "Give the http(s) address of a meet's page.")
-    title, links = await sheets_at(body.url, pages)
+    title, links = await sheets_at(body.url, pages, client_address(request))
     pdfs = [{"url": link.url, "title": link.name, "likely": link.is_likely} for link in links]
     return {"success": True, "title": title, "pdfs": pdfs}

@@ -61,7 +61,7 @@ async def download(job: Job, sheet: Sheet) -> Advance | Result:
 
 
 async def fetched(job: Job, sheet: Sheet) -> Artifact:
-    async with fetcher.get(sheet.url or "") as response:
+    async with fetcher.get(sheet.url or "", caller=job.tenant) as response:
         if response.media_type != PDF:
             raise InvalidPdf(f"{sheet.url} is no PDF, but {response.media_type}.")
         return await job.artifacts.save(sheet.filename, response.chunks(), media_type=PDF)

@@ -143,9 +143,26 @@ class Mill:
         With `connection`, an async one of psycopg or SQLAlchemy, it is part of the transaction
         that the caller has open there.
         """
+        submission = await self.prepare(task, **options)
+        return await self.send(submission, items, connection=connection)
+
+    async def prepare(
+        self, task: Task[..., Any] | str, **options: Unpack[BatchOptions]
+    ) -> Submission:
+        """The part of a submit that needs no transaction, and may wait for name servers."""
         submission = Submission(self.find_task(task), options)
         await self.register_tasks()
-        await self.permit(submission.targets)
+        await self.permit(submission.targets, tenant=submission.tenant)
+        return submission
+
+    async def send(
+        self,
+        submission: Submission,
+        items: Iterable[Any] | AsyncIterable[Any],
+        *,
+        connection: Any = None,
+    ) -> Batch:
+        """Submits what was prepared; waits for nobody but the database."""
         if connection is not None:
             await send_on(connection, submission, items)
         else:
@@ -321,12 +338,13 @@ class Mill:
             await whole.database.value("register_task", **registration(tasks[name]))
             whole._registered.add(name)
 
-    async def permit(self, targets: Sequence[str]) -> None:
-        """Refuses URLs that may not be called, and lets the database know what can be told here."""
+    async def permit(self, targets: Sequence[str], *, tenant: str = "default") -> None:
+        """Refuses URLs that may not be called, and lets the database know what can be told here.
+        Looks names up, so call it outside of transactions."""
         if targets:
             await self.register_tasks(self.builtin_tasks)
-            for url in filter(is_url, targets):
-                await permit(url, self.notifying)
+        if urls := list(filter(is_url, targets)):
+            await permit(urls, self.notifying, self.tenant or tenant)
 
     def load_result(self, job: JobRecord) -> Any:
         """A result as the task's annotation has it, or as plain data if the task is not here."""

@@ -174,6 +174,10 @@ class Submission:
         return self._options.get("notify", [])
 
     @property
+    def tenant(self) -> str:
+        return self._options.get("tenant", "default")
+
+    @property
     def is_full(self) -> bool:
         return len(self._payloads) >= CALL_JOBS or self._size >= CALL_BYTES
 

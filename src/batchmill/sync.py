@@ -13,7 +13,7 @@ from batchmill.domain.task import Task
 from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
 from batchmill.store.admin import Filter
-from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send_on
+from batchmill.submission import BatchOptions, JobOptions, enqueue_call, send_on
 from batchmill.telemetry.tracing import submitting, with_trace
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ class SyncMill:
         """Like `Mill.submit`; `connection` is one of psycopg, SQLAlchemy or Django."""
         if connection is None:
             return self.run(self._mill.submit(task, items, **options))
-        self.run(self._mill.register_tasks())
-        submission = Submission(self._mill.find_task(task), options)
-        self.run(self._mill.permit(submission.targets))
+        submission = self.run(self._mill.prepare(task, **options))
         foreign.at_once(connection, send_on(connection, submission, items))
         return self._mill.submitted(submission)
 

@@ -19,7 +19,7 @@ class WebhookControls:
     async def save(self, url: str, *, tenant: str = "default") -> WebhookRecord:
         """Makes a webhook, or gives the one that has this URL; with its secret."""
         written = written_options({"tenant": tenant, "notify": url})
-        await self._mill.permit(written["notify"])
+        await self._mill.permit(written["notify"], tenant=tenant)
         return await self._one("save_webhook", url=url, tenant=tenant)
 
     async def all(

@@ -184,7 +184,7 @@ class TestTime:
             await asyncio.Event().wait()
             return []
 
-        fetcher = Fetcher(resolve=resolve, limits=FetchLimits(connect=0.05))
+        fetcher = Fetcher(resolve=resolve, limits=FetchLimits(lookup=0.05))
         with pytest.raises(ResponseTooSlow, match="look up slow.test"):
             await fetcher.read("http://slow.test/")
 

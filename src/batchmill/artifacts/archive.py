@@ -11,13 +11,13 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from pydantic_core import to_json
 
 from batchmill.artifacts.storage import BLOCK, Storage
-from batchmill.artifacts.threads import in_thread
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.domain.batch import BatchRecord
 from batchmill.domain.manifest import MANIFEST, Names, describe_batch, describe_job, is_loose
 from batchmill.errors import NotFound, StorageError
 from batchmill.store import artifacts, jobs
 from batchmill.store.database import Database
+from batchmill.threads import in_thread
 
 JOBS = 100
 MANIFEST_IN_MEMORY = 4 * BLOCK

@@ -1,6 +1,5 @@
 """The files of one attempt: what it reads, and what it makes."""
 
-import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator
@@ -10,7 +9,6 @@ from uuid import UUID
 
 from batchmill.artifacts.sources import Source, chunks_of
 from batchmill.artifacts.storage import Storage
-from batchmill.artifacts.threads import in_thread
 from batchmill.artifacts.upload import Bounds, Upload
 from batchmill.domain.artifact import (
     Artifact,
@@ -22,6 +20,7 @@ from batchmill.domain.artifact import (
 from batchmill.domain.job import Claim
 from batchmill.store import artifacts
 from batchmill.store.database import Database
+from batchmill.threads import in_thread, start_in_thread
 
 
 class JobArtifacts:
@@ -71,8 +70,7 @@ class JobArtifacts:
 
     def close(self) -> None:
         if self._folder is not None:
-            loop = asyncio.get_running_loop()
-            loop.run_in_executor(None, shutil.rmtree, self._folder, True)
+            start_in_thread(shutil.rmtree, self._folder, True)
 
     async def _get(self, which: Artifact | UUID | str) -> ArtifactRecord:
         claim = self._claim

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from batchmill.artifacts.storage import BLOCK
-from batchmill.artifacts.threads import in_thread
 from batchmill.errors import StorageError
+from batchmill.threads import in_thread
 
 _KEY = re.compile(r"[0-9a-z-]+(/[0-9a-z-]+)*(\.[0-9]+)?")
 _FULL = {errno.ENOSPC, errno.EDQUOT}

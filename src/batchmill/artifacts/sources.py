@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from batchmill.artifacts.storage import BLOCK
-from batchmill.artifacts.threads import in_thread
 from batchmill.errors import InvalidInput
+from batchmill.threads import in_thread
 
 Source = bytes | bytearray | memoryview | Path | AsyncIterable[bytes]
 

@@ -9,13 +9,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from batchmill.artifacts.storage import BLOCK, Storage
-from batchmill.artifacts.threads import in_thread
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.domain.download import stored_headers
 from batchmill.errors import ArtifactTooLarge, InvalidInput, LeaseLost, StorageExceeded
 from batchmill.store import artifacts
 from batchmill.store.artifacts import Place
 from batchmill.store.database import Database
+from batchmill.threads import in_thread
 
 log = logging.getLogger("batchmill.artifacts")
 

@@ -1,6 +1,7 @@
 """Fetches URLs that strangers give. See the package for what it guards against, and how."""
 
 import ssl
+from asyncio import gather
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -45,8 +46,12 @@ class Fetcher:
     """Reaches only what `addresses` permits, and takes no more than `limits`.
 
     `contact` is an address or a URL for those who run the servers. `tls` decides whose
-    certificates count, the usual ones unless given. `resolve` finds the addresses of a name.
-    Proxies of the environment are ignored: they would connect for us, to whatever they like.
+    certificates count, the usual ones unless given. `resolve` finds the addresses of a name, as the
+    operating system does unless given. Proxies of the environment are ignored: they would connect
+    for us, to whatever they like.
+
+    `caller` is who gave the URL, such as a tenant or a network address. Few names of one caller are
+    looked up at once, so that those that are never answered delay nobody else.
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class Fetcher:
         limits: FetchLimits | None = None,
         contact: str | None = None,
         tls: ssl.SSLContext | None = None,
-        resolve: Resolve = look_up,
+        resolve: Resolve | None = None,
     ):
         self._addresses = addresses or Addresses()
         self._limits = limits or FetchLimits()
@@ -66,13 +71,14 @@ class Fetcher:
 
     @asynccontextmanager
     async def get(
-        self, url: str, *, headers: Mapping[str, str] | None = None
+        self, url: str, *, headers: Mapping[str, str] | None = None, caller: str | None = None
     ) -> AsyncIterator[FetchResponse]:
         """Follows redirects; every other status that is not 2xx raises BadStatus."""
         target, given = parse(url), _checked(headers)
         budget = Budget(self._limits.total)
         for _ in range(self._limits.redirects + 1):
-            async with self._exchange("GET", target, given, b"", budget) as exchange:
+            addresses = await self._permitted(target, caller, budget)
+            async with self._exchange("GET", target, addresses, given, budget) as exchange:
                 location = _location(exchange)
                 if location is None:
                     yield await _accepted(exchange)
@@ -83,34 +89,67 @@ class Fetcher:
 
     @asynccontextmanager
     async def post(
-        self, url: str, body: bytes, *, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        body: bytes,
+        *,
+        headers: Mapping[str, str] | None = None,
+        caller: str | None = None,
     ) -> AsyncIterator[FetchResponse]:
         """Follows nothing: a body is meant for whom it was sent to."""
+        target, given = parse(url), _checked(headers)
         budget = Budget(self._limits.total)
-        async with self._exchange("POST", parse(url), _checked(headers), body, budget) as exchange:
+        addresses = await self._permitted(target, caller, budget)
+        async with self._exchange("POST", target, addresses, given, budget, body) as exchange:
             yield await _accepted(exchange)
 
-    async def check(self, url: str) -> None:
-        """Raises what a fetch would, as far as the URL and the addresses of its name tell now."""
-        await self._permitted(parse(url), Budget(self._limits.total))
+    async def check(self, *urls: str, caller: str | None = None) -> None:
+        """Raises what a fetch would, as far as the URLs and the addresses of their names tell now.
+        What is refused is raised before what may be over later. Names are looked up side by side,
+        each once."""
+        targets = [parse(url) for url in urls]
+        ports = {host_of(target): port_of(target) for target in targets}
+        lookups = (
+            self._found(host, port, caller, Budget(self._limits.total))
+            for host, port in ports.items()
+        )
+        found = dict(zip(ports, await gather(*lookups, return_exceptions=True), strict=True))
+        for target in targets:
+            if not isinstance(answer := found[host_of(target)], BaseException):
+                self._judge(target, answer)
+        for answer in found.values():
+            if isinstance(answer, BaseException):
+                raise answer
 
-    async def read(self, url: str, *, headers: Mapping[str, str] | None = None) -> bytes:
-        async with self.get(url, headers=headers) as response:
+    async def read(
+        self, url: str, *, headers: Mapping[str, str] | None = None, caller: str | None = None
+    ) -> bytes:
+        async with self.get(url, headers=headers, caller=caller) as response:
             return await response.read()
 
     async def save(
-        self, url: str, path: str | PathLike[str], *, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        path: str | PathLike[str],
+        *,
+        headers: Mapping[str, str] | None = None,
+        caller: str | None = None,
     ) -> FetchResponse:
         """Into a file, which is there only once it is complete. Gives what is known about it."""
-        async with self.get(url, headers=headers) as response:
+        async with self.get(url, headers=headers, caller=caller) as response:
             await response.save(path)
         return response
 
     @asynccontextmanager
     async def _exchange(
-        self, method: str, url: httpx.URL, given: Mapping[str, str], body: bytes, budget: Budget
+        self,
+        method: str,
+        url: httpx.URL,
+        addresses: Sequence[str],
+        given: Mapping[str, str],
+        budget: Budget,
+        body: bytes = b"",
     ) -> AsyncIterator[Exchange]:
-        addresses = await self._permitted(url, budget)
         exchange = Exchange(url, addresses, self._limits, budget)
         tls = self._tls if url.scheme == "https" else None
         try:
@@ -119,19 +158,26 @@ class Fetcher:
         finally:
             await exchange.close()
 
-    async def _permitted(self, url: httpx.URL, budget: Budget) -> Sequence[str]:
-        """All addresses of the name. One that is refused is enough: who gives a mixed answer
-        hopes that we try the wrong one."""
-        host, port = host_of(url), port_of(url)
-        found = await self._found(host, port, budget)
-        if not all(self._addresses.permit(address, port) for address in found):
-            raise AddressRefused(f"{host} points to an address or a port that is off limits.")
+    async def _permitted(self, url: httpx.URL, caller: str | None, budget: Budget) -> Sequence[str]:
+        found = await self._found(host_of(url), port_of(url), caller, budget)
+        self._judge(url, found)
         return found
 
-    async def _found(self, host: str, port: int, budget: Budget) -> Sequence[str]:
+    def _judge(self, url: httpx.URL, found: Sequence[str]) -> None:
+        """One address that is refused is enough: who gives a mixed answer hopes that we try the
+        wrong one."""
+        if not all(self._addresses.permit(address, port_of(url)) for address in found):
+            raise AddressRefused(
+                f"{host_of(url)} points to an address or a port that is off limits."
+            )
+
+    async def _found(
+        self, host: str, port: int, caller: str | None, budget: Budget
+    ) -> Sequence[str]:
+        """All addresses of the name."""
         try:
-            async with budget.spend(at_most=self._limits.connect):
-                found = await self._resolve(host, port)
+            async with budget.spend(at_most=self._limits.lookup):
+                found = await self._ask(host, port, caller)
         except TimeoutError as error:
             raise ResponseTooSlow(f"It takes too long to look up {host}.") from error
         except OSError as error:
@@ -139,6 +185,11 @@ class Fetcher:
         if not found:
             raise Unreachable(f"There is no server called {host}, or not now.")
         return found
+
+    async def _ask(self, host: str, port: int, caller: str | None) -> Sequence[str]:
+        if self._resolve is not None:
+            return await self._resolve(host, port)
+        return await look_up(host, caller)
 
     def _headers(
         self, method: str, url: httpx.URL, given: Mapping[str, str], body: bytes

@@ -13,7 +13,8 @@ class FetchLimits:
     `headers` bytes of headers; `redirects` that are followed.
 
     `total` seconds of waiting for servers, over all redirects; what the caller does between chunks
-    does not count. `connect` seconds to find and connect, `read` seconds between two reads.
+    does not count. `lookup` seconds to find the addresses of a name, `connect` seconds to connect,
+    `read` seconds between two reads.
     """
 
     size: int = 100 * MIB
@@ -22,6 +23,7 @@ class FetchLimits:
     headers: int = 64 * 1024
     redirects: int = 5
     total: float = 120.0
+    lookup: float = 5.0
     connect: float = 10.0
     read: float = 30.0
 

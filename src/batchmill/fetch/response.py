@@ -1,6 +1,5 @@
 """What a fetch gives: facts at once, the body as it comes."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from os import PathLike
@@ -10,6 +9,7 @@ from typing import BinaryIO, Self
 from batchmill.fetch.body import Body
 from batchmill.fetch.exchange import Exchange
 from batchmill.fetch.media import SNIFFED, sniff
+from batchmill.threads import in_thread
 
 
 class FetchResponse:
@@ -57,14 +57,14 @@ class FetchResponse:
         part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
         try:
             await self._write(part)
-            await asyncio.to_thread(part.replace, target)
+            await in_thread(part.replace, target)
         finally:
             part.unlink(missing_ok=True)
 
     async def _write(self, path: Path) -> None:
         with _create(path) as file:
             async for chunk in self.chunks():
-                await asyncio.to_thread(file.write, chunk)
+                await in_thread(file.write, chunk)
 
 
 def _create(path: Path) -> BinaryIO:

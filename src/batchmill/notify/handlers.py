@@ -3,7 +3,7 @@
 Most workers never tell anyone, so what delivery needs is imported when it is first needed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -75,7 +75,7 @@ def email_handler(mill: Opened, postbox: Postbox) -> Callable[..., Any]:
     return email
 
 
-async def permit(url: str, settings: NotifySettings) -> None:
+async def permit(urls: Sequence[str], settings: NotifySettings, tenant: str) -> None:
     from batchmill.notify import webhook
 
-    await webhook.permit(url, settings)
+    await webhook.permit(urls, settings, tenant)

@@ -1,5 +1,6 @@
 """Calling a webhook: a POST as Standard Webhooks has it, under the address rules of all URLs."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
@@ -21,7 +22,14 @@ from batchmill.store.notifications import WebhookCall
 
 # Of the answer only the status counts.
 LIMITS = FetchLimits(
-    size=65_536, wire=65_536, headers=16_384, redirects=0, total=15.0, connect=5.0, read=15.0
+    size=65_536,
+    wire=65_536,
+    headers=16_384,
+    redirects=0,
+    total=15.0,
+    lookup=3.0,
+    connect=5.0,
+    read=15.0,
 )
 GONE_BECAUSE = "It answered 410 Gone."
 
@@ -36,7 +44,7 @@ async def tell(database: Database, settings: NotifySettings, tenant: str, messag
     body = body_of(message)
     try:
         async with fetcher(settings).post(
-            call.url, body, headers=headers_of(call, message.id, body)
+            call.url, body, headers=headers_of(call, message.id, body), caller=tenant
         ) as response:
             return f"It answered {response.status}."
     except BadStatus as error:
@@ -48,11 +56,11 @@ async def tell(database: Database, settings: NotifySettings, tenant: str, messag
         ) from error
 
 
-async def permit(url: str, settings: NotifySettings) -> None:
+async def permit(urls: Sequence[str], settings: NotifySettings, tenant: str) -> None:
     """Refuses at once what could never be called. What cannot be found now may be there later, and
     is judged again whenever it is called."""
     try:
-        await fetcher(settings).check(url)
+        await fetcher(settings).check(*urls, caller=tenant)
     except (BadUrl, AddressRefused) as error:
         raise InvalidInput(str(error)) from None
     except FetchError:

@@ -37,8 +37,9 @@ async def submit(
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
     mill = caller.mill
+    submission = await mill.prepare(body.task, **options)
     async with caller.turn, mill.database.connection() as conn:
-        batch = await mill.submit(body.task, items, connection=conn, **options)
+        batch = await mill.send(submission, items, connection=conn)
         if caller.quota and not batch.is_existing:
             await tenants.count_operations(conn, batch.id, caller.quota)
     return batch

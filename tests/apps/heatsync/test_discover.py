@@ -33,7 +33,7 @@ def fetcher_for(web: Web) -> Fetcher:
 
 
 async def found_at(web: Web, path: str) -> list[tuple[str, Any]]:
-    _, links = await sheets_at(f"{web.url}{path}", fetcher_for(web))
+    _, links = await sheets_at(f"{web.url}{path}", fetcher_for(web), "ada")
     return [(link.url.removeprefix(web.url), link.name) for link in links]
 
 
@@ -47,7 +47,7 @@ async def test_pdfs_are_listed_once_and_the_likely_ones_first(web: Web) -> None:
 
 
 async def test_the_page_has_a_title(web: Web) -> None:
-    title, _ = await sheets_at(f"{web.url}/meet/", fetcher_for(web))
+    title, _ = await sheets_at(f"{web.url}/meet/", fetcher_for(web), "ada")
     assert title == "Spring Meet"
 
 
@@ -57,12 +57,12 @@ async def test_the_address_of_a_pdf_is_that_pdf(web: Web) -> None:
 
 async def test_an_address_inside_is_refused(web: Web) -> None:
     with pytest.raises(AddressRefused):
-        await sheets_at(f"{web.url}/meet/", Fetcher())
+        await sheets_at(f"{web.url}/meet/", Fetcher(), "ada")
 
 
 async def test_what_is_no_page_is_refused(web: Web) -> None:
     with pytest.raises(Refusal, match="no web page"):
-        await sheets_at(f"{web.url}/data", fetcher_for(web))
+        await sheets_at(f"{web.url}/data", fetcher_for(web), "ada")
 
 
 async def test_pdfs_are_found_behind_any_number_of_other_links(web: Web) -> None:
