@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-from apps.heatsync.models import Sheet
+from apps.heatsync.models import HandedIn
 from apps.heatsync.samples import make_meet, samples
 from apps.heatsync.schedule import merged
-from apps.heatsync.tasks import download, mill
+from apps.heatsync.tasks import mill, receive
 from batchmill import Batch, WorkerOptions
 from batchmill.cli.follow import follow
 from batchmill.cli.output import note, out, table
@@ -28,17 +28,17 @@ async def main() -> None:
     swimmer = make_meet(SEED).busiest
     note(f"Looking for {swimmer} in sample heat sheets, on a PostgreSQL of our own.")
     async with mill.running(WorkerOptions(name="demo", grace=5)):
-        batch = await mill.submit(download, await sheets(swimmer))
+        batch = await mill.submit(receive, await sheets(swimmer))
         await follow(batch, json=False)
         show(batch, merged([job async for job in batch.jobs()]))
 
 
-async def sheets(swimmer: str) -> list[Sheet]:
+async def sheets(swimmer: str) -> list[HandedIn]:
     """Of several layouts; one cannot be read, and one is there twice."""
     pdfs = samples(SEED)
     pdfs["the-same-again.pdf"] = pdfs["two-columns.pdf"]
     saved = [await mill.artifacts.save(name, pdf) for name, pdf in pdfs.items()]
-    return [Sheet(swimmer=swimmer, filename=each.name, file=each.reference) for each in saved]
+    return [HandedIn(swimmer=swimmer, filename=each.name, file=each.reference) for each in saved]
 
 
 def show(batch: Batch, found: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 from fastapi import Request
 
 from apps.heatsync.answers import Refusal
-from apps.heatsync.models import Sheet
+from apps.heatsync.models import HandedIn
 from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
 from batchmill import ArtifactRecord, ArtifactTooLarge, Mill
 from batchmill.domain.artifact import safe_name
@@ -37,7 +37,7 @@ class Form:
         self._files: list[ArtifactRecord] = []
         self._given = 0
         self.swimmer = ""
-        self.sheets: list[Sheet] = []
+        self.sheets: list[HandedIn] = []
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[None]:
@@ -48,10 +48,10 @@ class Form:
             self._check_count(self._given + len(urls))
             self.sheets = [
                 *(
-                    Sheet(swimmer=self.swimmer, filename=file.name, file=file.reference)
+                    HandedIn(swimmer=self.swimmer, filename=file.name, file=file.reference)
                     for file in self._files
                 ),
-                *(Sheet(swimmer=self.swimmer, filename=name_in(url), url=url) for url in urls),
+                *(HandedIn(swimmer=self.swimmer, filename=name_in(url), url=url) for url in urls),
             ]
             yield
         except BaseException:

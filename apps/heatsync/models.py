@@ -1,8 +1,9 @@
 """What goes from stage to stage, and what comes out. JSON has camelCase names."""
 
 from datetime import date
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from apps.heatsync.reader import Model, Swim
 from batchmill import Artifact
@@ -17,6 +18,21 @@ class Extraction(Model):
     venue: str | None
     events: list[Swim]
     warnings: list[str] = Field(default_factory=list)
+
+
+class HandedIn(Model):
+    """A heat sheet as a stranger hands it in: a file, or the address of one."""
+
+    swimmer: Annotated[str, Field(min_length=1, max_length=200)]
+    filename: Annotated[str, Field(min_length=1, max_length=500)]
+    url: Annotated[str, Field(max_length=2_000)] | None = None
+    file: Artifact | None = None
+
+    @model_validator(mode="after")
+    def has_one_source(self) -> Self:
+        if (self.url is None) == (self.file is None):
+            raise ValueError("A sheet has either a file or a url.")
+        return self
 
 
 class Sheet(Model):

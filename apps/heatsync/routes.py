@@ -15,7 +15,7 @@ from apps.heatsync.form import Form, is_url
 from apps.heatsync.retries import require_another
 from apps.heatsync.schedule import merged
 from apps.heatsync.stream import Teller
-from apps.heatsync.tasks import download, mill, pages, settings
+from apps.heatsync.tasks import download, mill, pages, receive, settings
 from apps.heatsync.views import state_of
 from batchmill import Batch, BatchRecord, BatchState, JobRecord, NotFound
 from batchmill.service import AnyService, client_address
@@ -27,6 +27,8 @@ router = APIRouter(prefix="/api", route_class=ApiRoute)
 
 RECENT = 20
 TENANT = "default"
+# Batches began with their downloads once; they are kept for a month.
+FIRST_STAGES = (receive.name, download.name)
 # Mails show labels, and may go to someone who never asked: nothing that was typed is in them.
 LABELS = {"title": "Your heat sheets"}
 LONGEST_TEXT = 500
@@ -50,7 +52,7 @@ async def batch_of(id: str) -> Batch:
 
 
 def is_ours(batch: BatchRecord) -> bool:
-    return batch.task == download.name and batch.tenant == TENANT
+    return batch.task in FIRST_STAGES and batch.tenant == TENANT
 
 
 OurBatch = Annotated[Batch, Depends(batch_of)]
@@ -66,9 +68,9 @@ async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None
     options: BatchOptions = {"labels": LABELS}
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
-    recent = await mill.batches(task=download.name, state=BatchState.COMPLETED, count=RECENT)
+    recent = await mill.batches(task=receive.name, state=BatchState.COMPLETED, count=RECENT)
     async with form.read(), tables.transaction(mill) as conn:
-        batch = await mill.submit(download, form.items(), connection=conn, **options)
+        batch = await mill.submit(receive, form.items(), connection=conn, **options)
         if batch.is_existing:
             await form.drop()
         else:

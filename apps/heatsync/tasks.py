@@ -1,11 +1,11 @@
-"""From a sheet to a schedule: download → extract → (ask) → keep. The stages of one job."""
+"""From a sheet to a schedule: receive → (download) → extract → (ask) → keep, stages of one job."""
 
 from pathlib import Path
 
 from apps.heatsync import ai, extractions, tables
 from apps.heatsync.codes import NOT_GIVEN, UNREADABLE
 from apps.heatsync.extractions import Kept, Question
-from apps.heatsync.models import Extraction, Result, Sheet
+from apps.heatsync.models import Extraction, HandedIn, Result, Sheet
 from apps.heatsync.reader import InvalidPdf, find_swims, normalised, read_sheet, read_text
 from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
 from batchmill import (
@@ -49,12 +49,28 @@ pages = fetcher_for(PAGE_BYTES, 15)
 limits = Limits(total=settings.extractions, per_batch=settings.per_batch)
 
 
+@mill.task(name="heatsync.receive", retry=RETRY, entry=True)
+async def receive(job: Job, given: HandedIn) -> Advance | Result:
+    """Begins with what a stranger handed in. All visitors share what was read, by the checksum of
+    the file: so that is the store's, whatever the payload says."""
+    sheet = Sheet(swimmer=given.swimmer, filename=given.filename, url=given.url)
+    if given.file is None:
+        return Advance(download, sheet)
+    record = await job.artifacts.get(given.file)
+    return await read_before(job, sheet.but(file=record.reference))
+
+
 @mill.task(name="heatsync.download", retry=RETRY, limits=limits, timeout=90, rules=NOT_GIVEN)
 async def download(job: Job, sheet: Sheet) -> Advance | Result:
-    """Gets the file, and looks whether the same was asked of it before."""
+    # Uploads came here too before there was `receive`.
     if sheet.file is None:
         await job.progress("downloading", f"Downloading {sheet.filename}")
         sheet = sheet.but(file=await fetched(job, sheet))
+    return await read_before(job, sheet)
+
+
+async def read_before(job: Job, sheet: Sheet) -> Advance | Result:
+    """What the same sheet said of the same swimmer; the next stage if nobody has asked."""
     if kept := await extractions.find(job.mill, question_of(sheet)):
         return result_of(sheet, kept)
     return Advance(extract, sheet)

@@ -7,6 +7,7 @@ from apps.heatsync.models import Result
 from batchmill import Batch, BatchRecord, JobError, JobRecord, JobState
 
 STAGES = {
+    "heatsync.receive": "queued",
     "heatsync.download": "downloading",
     "heatsync.extract": "extracting",
     "heatsync.ask": "uploading_to_ai",

@@ -69,6 +69,13 @@ class ServiceSettings:
         return cls(**{name: _setting(name, text) for name, text in given.items() if text})
 
 
+def _count(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    if text and not text.isdecimal():
+        raise ConfigurationError(f'{name} is a whole number, not "{text}".')
+    return int(text) if text else default
+
+
 def _setting(name: str, text: str) -> Any:
     if name in ("trusted_proxies", "cors_origins"):
         return _parts(text)
@@ -87,21 +94,26 @@ class NotifySettings:
     """How those are told who wait for a batch. Without `smtp_url` and `mail_from` no mail is sent.
 
     `public_url` is where people find their batches, for links; `allowed` are the addresses that may
-    be called although they are not public.
+    be called although they are not public. Mails are bounded in each hour: `mails_per_address` to
+    one address, whoever asks for them, and `mails_per_tenant` for one tenant.
     """
 
     smtp_url: str | None = field(default=None, repr=False)
     mail_from: str | None = None
     public_url: str | None = None
     allowed: tuple[str, ...] = ()
+    mails_per_address: int = 20
+    mails_per_tenant: int = 500
 
     @classmethod
-    def read(cls) -> "NotifySettings":
+    def read(cls, *, mails_per_address: int = 20, mails_per_tenant: int = 500) -> "NotifySettings":
         return cls(
             smtp_url=os.environ.get("BATCHMILL_SMTP_URL") or None,
             mail_from=os.environ.get("BATCHMILL_MAIL_FROM") or None,
             public_url=os.environ.get("BATCHMILL_PUBLIC_URL", "").rstrip("/") or None,
             allowed=_parts(os.environ.get("BATCHMILL_ALLOWED_ADDRESSES", "")),
+            mails_per_address=_count("BATCHMILL_MAILS_PER_ADDRESS", mails_per_address),
+            mails_per_tenant=_count("BATCHMILL_MAILS_PER_TENANT", mails_per_tenant),
         )
 
 

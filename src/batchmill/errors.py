@@ -19,6 +19,7 @@
     ├── Refused                  the caller may not do this
     │   ├── NotAuthenticated     without a key, or with one that is not valid
     │   ├── Forbidden            with this key, or from this place
+    │   │   └── NotAnEntryPoint  tenants cannot submit to this task
     │   └── QuotaExceeded        more than the tenant may use, with `used` and `limit`
     │       └── StorageExceeded  more bytes than the tenant may store
     ├── JobFailed                raised by result() for a job that failed
@@ -129,6 +130,10 @@ class NotAuthenticated(Refused):
 
 class Forbidden(Refused):
     code = "forbidden"
+
+
+class NotAnEntryPoint(Forbidden):
+    code = "not_an_entry_point"
 
 
 class QuotaExceeded(Refused):

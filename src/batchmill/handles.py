@@ -145,7 +145,7 @@ class Batch:
         """Tells these URLs and mail addresses when the batch finishes, at once if it has; then
         gives everyone who is told."""
         written = written_targets(targets)
-        await self._mill.permit(written)
+        await self._mill.permit(written, tenant=(await self.get()).tenant)
         await self._mill.database.rows("notify_batch", batch=self.id, targets=written)
         return await self.notifications()
 

@@ -22,13 +22,13 @@ from batchmill.domain.job import JobLine, JobRecord
 from batchmill.domain.limits import Limits
 from batchmill.domain.notification import is_url
 from batchmill.domain.retry import Retry
-from batchmill.domain.task import Task
-from batchmill.errors import ConfigurationError
+from batchmill.domain.task import Place, Task
+from batchmill.errors import ConfigurationError, NotAnEntryPoint
 from batchmill.events.hub import Hub
 from batchmill.handles import Batch, JobHandle
 from batchmill.notify.handlers import handlers, permit
 from batchmill.registry import Registry
-from batchmill.store import admin, foreign, migrate
+from batchmill.store import admin, foreign, migrate, notifications
 from batchmill.store.admin import Filter
 from batchmill.store.database import Database, TenantDatabase
 from batchmill.store.listen import Listener
@@ -52,7 +52,8 @@ class Mill:
 
     Without a `dsn` it takes DATABASE_URL, and without that it runs a PostgreSQL of its own in
     `home`. That one's schema is kept up to date; another's only with `migrate=True`.
-    `artifacts` is a path, the URL of an object store, or a `Storage`; files go there.
+    `artifacts` is a path, the URL of an object store, or a `Storage`; files go there. `notify`
+    replaces the settings that the environment has for mails and webhooks.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class Mill:
         migrate: bool = False,
         rules: Sequence[Rule] = (),
         artifacts: str | Path | Storage | None = None,
+        notify: NotifySettings | None = None,
     ):
         self.settings = Settings.read(dsn, home)
         self._migrate = migrate
         self._registry = Registry(rules)
         self._artifacts = artifacts
+        self._notify = notify
         self._server: EmbeddedServer | None = None
         self._database: Database | None = None
         self._opening = asyncio.Lock()
@@ -94,6 +97,7 @@ class Mill:
         max_snoozes: int = ...,
         payload_limit: int = ...,
         rules: Sequence[Rule] = ...,
+        entry: bool = ...,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 
     def task(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -101,6 +105,7 @@ class Mill:
 
         Async functions run on the event loop, plain ones in a thread, those with `process=True`
         in a child process, where `memory` in bytes and `timeout` in seconds are enforced.
+        Tenants, and so all who call the service, submit to tasks with `entry=True` only.
         """
         if function is not None:
             return self._registry.add(function)
@@ -112,7 +117,7 @@ class Mill:
 
     @cached_property
     def notifying(self) -> NotifySettings:
-        return NotifySettings.read()
+        return self._notify or NotifySettings.read()
 
     @cached_property
     def builtin_tasks(self) -> dict[str, Task[..., Any]]:
@@ -128,7 +133,13 @@ class Mill:
         return self.tasks | self.builtin_tasks
 
     def find_task(self, task: Task[..., Any] | str) -> Task[..., Any]:
-        return self._registry.find(task)
+        found = self._registry.find(task)
+        if self.tenant is not None and not found.entry and found.place is not Place.ELSEWHERE:
+            raise NotAnEntryPoint(
+                f'Tenants cannot submit to "{found.name}": declare it with '
+                "@mill.task(entry=True) if they may."
+            )
+        return found
 
     async def submit(
         self,
@@ -265,6 +276,7 @@ class Mill:
             home=self.settings.home,
             migrate=self._migrate,
             artifacts=self._artifacts,
+            notify=self._notify,
         )
         other._registry = self._registry
         return other
@@ -339,12 +351,18 @@ class Mill:
             whole._registered.add(name)
 
     async def permit(self, targets: Sequence[str], *, tenant: str = "default") -> None:
-        """Refuses URLs that may not be called, and lets the database know what can be told here.
-        Looks names up, so call it outside of transactions."""
-        if targets:
-            await self.register_tasks(self.builtin_tasks)
-        if urls := list(filter(is_url, targets)):
-            await permit(urls, self.notifying, self.tenant or tenant)
+        """Refuses URLs that may not be called, and addresses that have had their mails, and lets
+        the database know what can be told here. Looks names up, so call it outside of
+        transactions."""
+        if not targets:
+            return
+        whole, tenant = self._whole or self, self.tenant or tenant
+        await whole.register_tasks(self.builtin_tasks)
+        urls = list(filter(is_url, targets))
+        if mails := [target for target in targets if not is_url(target)]:
+            await notifications.require_mail_room(whole.database, mails, tenant, self.notifying)
+        if urls:
+            await permit(urls, self.notifying, tenant)
 
     def load_result(self, job: JobRecord) -> Any:
         """A result as the task's annotation has it, or as plain data if the task is not here."""
@@ -401,4 +419,5 @@ def registration(task: Task[..., Any]) -> dict[str, Any]:
         "keyed": task.key is not None,
         "payload_limit": task.payload_limit,
         "limits": to_json(task.limits.to_json()).decode(),
+        "entry": task.entry,
     }

@@ -34,7 +34,7 @@ def manifest(found: ZipFile) -> dict[str, Any]:
 
 @pytest.fixture
 def make(mill: Mill) -> Any:
-    @mill.task
+    @mill.task(entry=True)
     async def make(job: Job, name: str) -> Artifact:
         if name == "fails":
             raise Permanent("This one cannot be made.", code="impossible")

@@ -42,7 +42,7 @@ def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
 
 @pytest.fixture
 def read(mill: Mill) -> Any:
-    @mill.task(retry=Retry(attempts=1))
+    @mill.task(retry=Retry(attempts=1), entry=True)
     async def read(job: Job, sheet: Sheet) -> str:
         return (await job.artifacts.read(sheet.pdf)).decode()
 

@@ -54,7 +54,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def echo_on(mill: Mill) -> Any:
-    @mill.task
+    @mill.task(entry=True)
     async def echo(value: Any) -> Any:
         return value
 

@@ -14,7 +14,7 @@ ADA = "ada@example.org"
 def work_on(mill: Mill) -> Any:
     """A task whose jobs fail if they are told to, once."""
 
-    @mill.task(retry=Retry(attempts=1))
+    @mill.task(retry=Retry(attempts=1), entry=True)
     async def work(outcome: Any) -> Any:
         if outcome == "fail":
             raise Permanent("It is broken.", code="broken")

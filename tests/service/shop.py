@@ -16,24 +16,29 @@ class Sheet(BaseModel):
 def shop_on(dsn: str | None = None, artifacts: Path | None = None) -> Mill:
     mill = Mill(dsn, artifacts=artifacts)
 
-    @mill.task
+    @mill.task(entry=True)
     async def double(n: int) -> int:
         if n == 13:
             raise Permanent("Thirteen is not served.", code="unlucky")
         return 2 * n
 
-    @mill.task
+    @mill.task(entry=True)
     async def shout(job: Job, sheet: Sheet) -> Artifact:
         text = await job.artifacts.read(sheet.file)
         return await job.artifacts.save("loud.txt", text.upper(), media_type="text/plain")
 
-    @mill.task
+    @mill.task(entry=True)
     async def keep(value: object) -> object:
         return value
 
-    @mill.task
+    @mill.task(entry=True)
     async def hold(n: int) -> None:
         await asyncio.Event().wait()
+
+    @mill.task
+    async def inner(value: object) -> object:
+        """No entry point: a stage that only the shop itself submits to."""
+        return value
 
     return mill
 

@@ -20,7 +20,7 @@ class Gate:
         self._go = asyncio.Semaphore(0)
         self.message = "half"
 
-        @mill.task
+        @mill.task(entry=True)
         async def wait(job: Job, n: int) -> int:
             await self._go.acquire()
             await job.progress("waited", self.message, 50)

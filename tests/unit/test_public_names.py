@@ -52,6 +52,7 @@ NAMES = [
     "LinkExpired",
     "Mill",
     "Missed",
+    "NotAnEntryPoint",
     "NotAuthenticated",
     "NotFound",
     "NotificationRecord",

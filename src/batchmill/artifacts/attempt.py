@@ -44,12 +44,19 @@ class JobArtifacts:
             upload = Upload(self._database, self._storage, place, Bounds())
             return (await upload.run(chunks, name, kind)).reference
 
+    async def get(self, which: Artifact | UUID | str) -> ArtifactRecord:
+        """What the store knows of a file. A payload may say anything of its size and checksum."""
+        claim = self._claim
+        return await artifacts.get(
+            self._database, artifact_id(which), tenant=claim.tenant, fence=claim.fence
+        )
+
     async def read(self, which: Artifact | UUID | str) -> bytes:
         """All of it at once, for files that fit into memory."""
         return b"".join([chunk async for chunk in self.chunks(which)])
 
     async def chunks(self, which: Artifact | UUID | str) -> AsyncGenerator[bytes]:
-        record = await self._get(which)
+        record = await self.get(which)
         async with aclosing(await self._read(record)) as blocks:
             async for block in blocks:
                 yield block
@@ -57,7 +64,7 @@ class JobArtifacts:
     async def path(self, which: Artifact | UUID | str) -> Path:
         """A copy on this machine's disk, for libraries that want a file. It goes when the attempt
         ends."""
-        record = await self._get(which)
+        record = await self.get(which)
         if record.id not in self._copies:
             self._copies[record.id] = await self._copy(record)
         return self._copies[record.id]
@@ -71,12 +78,6 @@ class JobArtifacts:
     def close(self) -> None:
         if self._folder is not None:
             start_in_thread(shutil.rmtree, self._folder, True)
-
-    async def _get(self, which: Artifact | UUID | str) -> ArtifactRecord:
-        claim = self._claim
-        return await artifacts.get(
-            self._database, artifact_id(which), tenant=claim.tenant, fence=claim.fence
-        )
 
     async def _read(self, record: ArtifactRecord) -> AsyncGenerator[bytes]:
         return await self._storage.read(record.storage_key, 0, record.size)

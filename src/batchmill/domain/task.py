@@ -48,6 +48,7 @@ class Task(Generic[P, R]):
     payload_limit: int = LIMIT
     key: Callable[[Any], str] | None = None
     rules: Sequence[Rule] = ()
+    entry: bool = False
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

@@ -1,16 +1,31 @@
 """Telling by mail."""
 
+from batchmill.config import NotifySettings
 from batchmill.domain.notification import Message
+from batchmill.errors import Permanent
 from batchmill.notify import mail, smtp
 from batchmill.notify.postbox import Postbox
 from batchmill.store import notifications
 from batchmill.store.database import Database
 
 
-async def tell(database: Database, postbox: Postbox, tenant: str, message: Message) -> str:
-    """What became of it, for whoever looks at the job."""
+async def tell(
+    database: Database,
+    postbox: Postbox,
+    settings: NotifySettings,
+    tenant: str,
+    message: Message,
+    *,
+    is_first: bool,
+) -> str:
+    """What became of it, for whoever looks at the job. Only the first attempt is counted."""
     address = await notifications.email_to_write(database, message.notification_id, tenant)
     if address is None:
         return "The batch was deleted."
+    if is_first and not await notifications.count_mail(database, address, tenant, settings):
+        raise Permanent(
+            "The address or the tenant has had as many mails in this hour as it may.",
+            code="too_many_mails",
+        )
     await smtp.send(mail.written(message, address, postbox), postbox.relay)
     return "The mail server accepted it."

@@ -54,7 +54,7 @@ def handlers(mill: Opened, settings: NotifySettings) -> Iterator[Handler]:
         yield Handler(webhook_handler(mill, settings), options | {"timeout": TIMEOUT})
     if find_spec("aiosmtplib") and (postbox := Postbox.of(settings)):
         options = {"name": EMAIL, "retry": EMAIL_RETRY, "timeout": TIMEOUT}
-        yield Handler(email_handler(mill, postbox), options)
+        yield Handler(email_handler(mill, settings, postbox), options)
 
 
 def webhook_handler(mill: Opened, settings: NotifySettings) -> Callable[..., Any]:
@@ -66,11 +66,13 @@ def webhook_handler(mill: Opened, settings: NotifySettings) -> Callable[..., Any
     return webhook
 
 
-def email_handler(mill: Opened, postbox: Postbox) -> Callable[..., Any]:
+def email_handler(mill: Opened, settings: NotifySettings, postbox: Postbox) -> Callable[..., Any]:
     async def email(job: Job, message: Message) -> str:
         from batchmill.notify import email
 
-        return await email.tell(mill.database, postbox, job.tenant, message)
+        return await email.tell(
+            mill.database, postbox, settings, job.tenant, message, is_first=job.attempt == 1
+        )
 
     return email
 

@@ -15,6 +15,7 @@ from batchmill.errors import (
     IdempotencyConflict,
     InvalidInput,
     LeaseLost,
+    NotAnEntryPoint,
     NotFound,
     PayloadTooLarge,
     QuotaExceeded,
@@ -30,6 +31,7 @@ OWN: dict[str, type[BatchmillError]] = {
     "BM005": NotFound,
     "BM006": Conflict,
     "BM010": LeaseLost,
+    "BM014": NotAnEntryPoint,
 }
 OVER_QUOTA = "BM011"
 # Data that does not fit (22), or more of it than there may be (54).

@@ -1,9 +1,11 @@
 """Who is told of a batch, and where."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from batchmill.config import NotifySettings
 from batchmill.domain.notification import NotificationRecord
 from batchmill.store.database import Database
 
@@ -35,6 +37,30 @@ async def webhook_to_call(
 async def email_to_write(database: Database, notification_id: UUID, tenant: str) -> str | None:
     """None if the batch was deleted meanwhile."""
     return await database.value("email_to_write", notification=notification_id, tenant=tenant)
+
+
+async def require_mail_room(
+    database: Database, emails: Sequence[str], tenant: str, settings: NotifySettings
+) -> None:
+    """Raises QuotaExceeded if an address, or the tenant, has had its mails of this hour."""
+    await database.rows(
+        "require_mail_room",
+        emails=list(emails),
+        tenant=tenant,
+        per_address=settings.mails_per_address,
+        per_tenant=settings.mails_per_tenant,
+    )
+
+
+async def count_mail(database: Database, email: str, tenant: str, settings: NotifySettings) -> bool:
+    """False if the mail must not be sent: there were as many in this hour as there may be."""
+    return await database.value(
+        "count_mail",
+        email=email,
+        tenant=tenant,
+        per_address=settings.mails_per_address,
+        per_tenant=settings.mails_per_tenant,
+    )
 
 
 async def disable_webhook(database: Database, webhook_id: UUID, reason: str) -> None:

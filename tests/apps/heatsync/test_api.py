@@ -455,7 +455,7 @@ async def test_a_mail_has_the_link_and_nothing_that_was_typed(start: Start) -> N
     text = mail.get_body(("plain",))
     assert text and f"https://club.example/batches/{batch}" in text.get_content()
     assert "127.0.0.1" not in text.get_content()
-    assert "evil" not in mail.as_string() and "heatsync.download" not in mail.as_string()
+    assert "evil" not in mail.as_string() and "heatsync.receive" not in mail.as_string()
 
 
 async def test_a_batch_tells_five_addresses_and_no_more(start: Start) -> None:
@@ -523,13 +523,10 @@ async def test_a_large_body_is_not_taken(heatsync: HeatSync) -> None:
 async def test_batches_of_others_are_not_found(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
-    async with heatsync.client() as client:
-        client.headers["Authorization"] = f"Bearer {make_key(sql, 'default')}"
-        body = {"task": "heatsync.forget", "items": [None]}
-        made = (await client.post("/mill/v1/batches", json=body)).json()
+    (made,) = one(sql, "select batchmill.submit('heatsync.forget', '[{}]')")
     for method, path in (("GET", ""), ("GET", "/stream"), ("GET", "/results"), ("POST", "/cancel")):
         async with heatsync.client() as client:
-            answer = await client.request(method, f"/api/batch/{made['id']}{path}")
+            answer = await client.request(method, f"/api/batch/{made['batch_id']}{path}")
         assert (answer.status_code, answer.json()["error"]) == (404, "Batch not found")
 
 

@@ -18,6 +18,7 @@ TaskName = Annotated[str, Path(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 @router.get("")
 async def list_tasks(caller: Reader) -> schemas.Tasks:
+    """Those that can be submitted to."""
     found = await caller.mill.database.rows("tasks")
     return schemas.Tasks(tasks=[schemas.Task(**row) for row in found])
 

@@ -1,6 +1,7 @@
 -- Errors of class BM are batchmill's own; store/errors.py turns them into typed exceptions.
 
--- Names its table in full, which is cheaper than a search path for each job that is submitted.
+-- The task that a caller names. Tenants may name entry points only. Names its table in full, which is
+-- cheaper than a search path for each job that is submitted.
 create function known_task(task_name text) returns batchmill.tasks
 language plpgsql as $$
 declare
@@ -11,8 +12,25 @@ begin
         raise exception 'No task "%" is registered: start a worker that has it, or check the name.', task_name
             using errcode = 'BM001';
     end if;
+    if not known.entry and batchmill.acting_tenant() is not null then
+        raise exception 'Tenants cannot submit to "%": declare it with @mill.task(entry=True) if they may.',
+            task_name using errcode = 'BM014';
+    end if;
     return known;
 end $$;
+
+-- Schedules fire as their owner, so what a tenant schedules is checked when it is saved.
+create function require_scheduled_entry() returns trigger
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    if acting_tenant() is not null then
+        perform known_task(new.task);
+    end if;
+    return new;
+end $$;
+
+create trigger schedule_has_entry before insert or update of task, payload, key on schedules
+for each row execute function require_scheduled_entry();
 
 create function check_priority(priority integer) returns void
 language plpgsql as $$

@@ -1,17 +1,22 @@
+-- Without `is_entry`, a task that is known stays what it is, and a new one is no entry point.
 create function register_task(
-    task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb
+    task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb,
+    is_entry boolean default null
 ) returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     scope text;
 begin
-    insert into tasks (name, retry, keyed, payload_limit, registered_at)
-    values (task_name, register_task.retry, register_task.keyed, register_task.payload_limit, clock())
+    insert into tasks (name, retry, keyed, payload_limit, entry, registered_at)
+    values (task_name, register_task.retry, register_task.keyed, register_task.payload_limit,
+        coalesce(is_entry, false), clock())
     on conflict (name) do update set retry = excluded.retry, keyed = excluded.keyed,
-        payload_limit = excluded.payload_limit, registered_at = excluded.registered_at
-    where (tasks.retry, tasks.keyed, tasks.payload_limit)
-        is distinct from (excluded.retry, excluded.keyed, excluded.payload_limit);
+        payload_limit = excluded.payload_limit, entry = coalesce(is_entry, tasks.entry),
+        registered_at = excluded.registered_at
+    where (tasks.retry, tasks.keyed, tasks.payload_limit, tasks.entry)
+        is distinct from (excluded.retry, excluded.keyed, excluded.payload_limit,
+            coalesce(is_entry, tasks.entry));
     foreach scope in array array['', '/batch:*', '/tenant:*', '/key:*'] loop
         perform declare_limit('task:' || task_name || scope,
             (declared -> scope ->> 'slots')::integer, (declared -> scope ->> 'rate')::integer,

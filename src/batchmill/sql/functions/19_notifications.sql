@@ -181,3 +181,55 @@ begin
     end if;
     return known;
 end $$;
+
+create function mails_in(of_who text, of_hour timestamptz) returns integer
+language sql stable as $$
+    select coalesce((select mails from batchmill.mail_counts where who = of_who and hour = of_hour), 0)
+$$;
+
+-- Refuses addresses that were sent as many mails as they may get in an hour, and a tenant that has sent as
+-- many. It counts nothing: mails are counted when they are sent.
+create function require_mail_room(emails text[], of_tenant text, per_address integer, per_tenant integer)
+returns void
+language plpgsql stable set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    moment timestamptz := clock();
+    this_hour timestamptz := date_trunc('hour', moment);
+    wait float8 := extract(epoch from this_hour + interval '1 hour' - moment);
+    used integer := mails_in('for:' || of_tenant, this_hour);
+begin
+    if used >= per_tenant then
+        raise exception 'This tenant may send % mails an hour, and has sent %.', per_tenant, used
+            using errcode = 'BM011',
+                detail = json_build_object('used', used, 'limit', per_tenant, 'retry_after', wait)::text;
+    end if;
+    used := (select max(mails_in('to:' || lower(email), this_hour)) from unnest(emails) as email);
+    if used >= per_address then
+        raise exception 'One of these addresses may get % mails an hour, and got %.', per_address, used
+            using errcode = 'BM011',
+                detail = json_build_object('used', used, 'limit', per_address, 'retry_after', wait)::text;
+    end if;
+end $$;
+
+-- Counts a mail that is about to be sent. False if its address or its tenant has had as many in this hour
+-- as it may. It commits by itself, so nobody waits for these rows for long.
+create function count_mail(email text, of_tenant text, per_address integer, per_tenant integer)
+returns boolean
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    this_hour timestamptz := date_trunc('hour', clock());
+begin
+    delete from mail_counts where ctid in (
+        select ctid from mail_counts where hour < this_hour - interval '1 day'
+        limit 100 for update skip locked);
+    return count_mail_of('for:' || of_tenant, this_hour, per_tenant)
+        and count_mail_of('to:' || lower(email), this_hour, per_address);
+end $$;
+
+create function count_mail_of(of_who text, of_hour timestamptz, most integer) returns boolean
+language plpgsql as $$
+begin
+    insert into mail_counts (who, hour, mails) select of_who, of_hour, 1 where most > 0
+    on conflict (who, hour) do update set mails = mail_counts.mails + 1 where mail_counts.mails < most;
+    return found;
+end $$;

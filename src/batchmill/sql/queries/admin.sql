@@ -191,7 +191,7 @@ order by position limit %(count)s::bigint
 
 -- name: tasks
 select name, keyed, payload_limit, registered_at from batchmill.tasks
-where not batchmill.is_builtin(name) order by name
+where entry and not batchmill.is_builtin(name) order by name
 
 -- name: task_names
 select name from batchmill.tasks order by name

@@ -45,3 +45,11 @@ where n.id = %(notification)s and n.tenant = %(tenant)s
 
 -- name: email_to_write
 select email from batchmill.notifications where id = %(notification)s and tenant = %(tenant)s
+
+-- name: require_mail_room
+select batchmill.require_mail_room(
+    %(emails)s::text[], %(tenant)s::text, %(per_address)s::integer, %(per_tenant)s::integer)
+
+-- name: count_mail
+select batchmill.count_mail(
+    %(email)s::text, %(tenant)s::text, %(per_address)s::integer, %(per_tenant)s::integer)

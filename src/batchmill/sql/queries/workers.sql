@@ -1,6 +1,6 @@
 -- name: register_task
 select batchmill.register_task(%(name)s, %(retry)s::jsonb, %(keyed)s, %(payload_limit)s::integer,
-    %(limits)s::jsonb)
+    %(limits)s::jsonb, %(entry)s)
 
 -- name: register_worker
 select batchmill.register_worker(%(name)s, %(version)s, %(tasks)s, %(concurrency)s::integer, %(lease)s::float8)
