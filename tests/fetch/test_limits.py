@@ -37,9 +37,9 @@ class TestSize:
     def test_the_end_behind_the_last_byte_is_still_looked_for(self):
         meter = Meter(FetchLimits(wire=10))
         meter.begin_body()
-        meter.count(b"x" * 10)
+        meter.count(b"x" * 10, 0)
         assert meter.room() == 1
-        meter.count(b"x")
+        meter.count(b"x", 0)
         with pytest.raises(ResponseTooLarge):
             meter.room()
 

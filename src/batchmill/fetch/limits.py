@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from batchmill.errors import InvalidInput
 
 MIB = 1 << 20
+MAY_BE_ZERO = ("redirects", "pace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +15,8 @@ class FetchLimits:
 
     `total` seconds of waiting for servers, over all redirects; what the caller does between chunks
     does not count. `lookup` seconds to find the addresses of a name, `connect` seconds to connect,
-    `read` seconds between two reads.
+    `read` seconds between two reads. Once it has begun, an answer brings `pace` bytes a second, on
+    average over `grace` seconds; with 0 it may be as slow as it likes.
     """
 
     size: int = 100 * MIB
@@ -26,11 +28,13 @@ class FetchLimits:
     lookup: float = 5.0
     connect: float = 10.0
     read: float = 30.0
+    pace: float = 1_000.0
+    grace: float = 10.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name != "redirects" and not value > 0:
+            if field.name in MAY_BE_ZERO and not value >= 0:
+                raise InvalidInput(f"The {field.name} of a fetch is at least 0, not {value!r}.")
+            if field.name not in MAY_BE_ZERO and not value > 0:
                 raise InvalidInput(f"The {field.name} of a fetch must be over 0, not {value!r}.")
-        if not self.redirects >= 0:
-            raise InvalidInput(f"The redirects of a fetch are at least 0, not {self.redirects!r}.")

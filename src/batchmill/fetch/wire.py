@@ -1,6 +1,7 @@
 """The connection under HTTP: to an address that was judged, and counted byte by byte."""
 
 import ssl
+import time
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -8,19 +9,22 @@ import httpcore
 
 from batchmill.errors import ResponseTooLarge
 from batchmill.fetch.limits import FetchLimits
+from batchmill.fetch.pace import Pace
 
 # A name may have any number of addresses; the time to connect is shared by as many as this.
 TRIED = 4
 
 
 class Meter:
-    """How much may still come. Headers have a limit of their own until they are all there."""
+    """How much may still come, and how fast it has to. Headers have a limit of their own until they
+    are all there."""
 
     def __init__(self, limits: FetchLimits):
         self._limits = limits
         self._part = "headers that are"
         self._left = limits.headers
         self.at_end = False
+        self.pace = Pace(limits)
 
     def begin_body(self) -> None:
         self._part = "a body that is"
@@ -32,7 +36,8 @@ class Meter:
             raise ResponseTooLarge(f"The answer has {self._part} larger than is accepted.")
         return self._left
 
-    def count(self, data: bytes) -> None:
+    def count(self, data: bytes, waited: float) -> None:
+        self.pace.count(data, waited)
         self._left -= len(data)
         self.at_end = not data
 
@@ -83,8 +88,12 @@ class MeteredStream(httpcore.AsyncNetworkStream):
         self.get_extra_info = stream.get_extra_info
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        patience = self._meter.pace.patience
+        if patience is not None:
+            timeout = patience if timeout is None else min(timeout, patience)
+        began = time.monotonic()
         data = await self._stream.read(min(max_bytes, self._meter.room()), timeout)
-        self._meter.count(data)
+        self._meter.count(data, time.monotonic() - began)
         return data
 
     async def start_tls(
