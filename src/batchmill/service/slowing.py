@@ -1,0 +1,83 @@
+"""Slowing those who guess or flood: each address has so many tries in a period."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+
+# What one household or one rented machine has of IPv6.
+IPV6_NETWORK = 64
+MOST_ADDRESSES = 20_000
+
+
+class Slowing:
+    """Gives each address `tries` at once; they come back one by one, all of them in `seconds`.
+
+        guesses = Slowing(tries=20, seconds=60)
+        if (wait := guesses.wait(address)) is not None:
+            ...  # Refuse with 429 and Retry-After: wait. Do not look anything up.
+        if not is_right(code):
+            guesses.allow(address)
+
+    `wait` only looks, so that right guesses cost nothing. Where every call counts, for example for
+    mails, use `allow` alone: it counts the call, and returns None or the seconds to wait.
+
+    It lives in the memory of one process. The table is bounded: the address that tried least
+    recently is forgotten first. The addresses of one IPv6 network count as one.
+    """
+
+    def __init__(
+        self,
+        *,
+        tries: int,
+        seconds: float,
+        most: int = MOST_ADDRESSES,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._pause = seconds / tries
+        self._seconds = seconds
+        self._most = most
+        self._clock = clock
+        # When all tries of an address are back. Each try moves this by one pause.
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+
+    def wait(self, address: str) -> float | None:
+        """Seconds until the address may try again, or None if it may try now."""
+        left = self._full_at.get(_network(address), 0.0) - self._clock()
+        over = left + self._pause - self._seconds
+        # A fraction of a microsecond is what floats lose by adding up.
+        return over if over > 1e-6 else None
+
+    def allow(self, address: str) -> float | None:
+        """Counts one try. Returns None if there was one, else the seconds until there is."""
+        if (wait := self.wait(address)) is not None:
+            return wait
+        network = _network(address)
+        since = max(self._full_at.pop(network, 0.0), self._clock())
+        self._full_at[network] = since + self._pause
+        self._forget()
+        return None
+
+    def __len__(self) -> int:
+        return len(self._full_at)
+
+    def _forget(self) -> None:
+        """Those that have all their tries back need no entry."""
+        while len(self._full_at) > self._most or self._oldest <= self._clock():
+            self._full_at.popitem(last=False)
+
+    @property
+    def _oldest(self) -> float:
+        return next(iter(self._full_at.values()))
+
+
+def _network(address: str) -> str:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address):
+        return str(found)
+    if found.ipv4_mapped:
+        return str(found.ipv4_mapped)
+    return str(ip_network((found, IPV6_NETWORK), strict=False))
