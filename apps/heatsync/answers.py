@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from batchmill import NotFound
-from batchmill.service.problems import Problem, problem_of
+from batchmill.service.problems import problem_of
 from batchmill.service.requests import bounded
 
 MOST_BYTES = 65_536
@@ -20,9 +20,10 @@ MOST_BYTES = 65_536
 class Refusal(Exception):
     """What was asked for cannot be done: a code for programs, a sentence for people."""
 
-    def __init__(self, error: str, message: str, *, status: int = 400):
+    def __init__(self, error: str, message: str, *, status: int = 400, wait: float | None = None):
         super().__init__(message)
-        self.answer = JSONResponse({"success": False, "error": error, "message": message}, status)
+        body = {"success": False, "error": error, "message": message}
+        self.answer = JSONResponse(body, status, wait_of(wait))
 
 
 class SmallRequest(Request):
@@ -71,11 +72,9 @@ def told(error: Exception, path: str) -> JSONResponse:
         what = "Result" if "/result/" in path else "Job" if "/jobs/" in path else "Batch"
         return JSONResponse({"success": False, "error": f"{what} not found"}, 404)
     body = {"success": False, "error": problem.code.upper(), "message": problem.detail}
-    return JSONResponse(body, problem.status, wait_of(problem))
+    return JSONResponse(body, problem.status, wait_of(problem.retry_after))
 
 
-def wait_of(problem: Problem) -> dict[str, str]:
+def wait_of(seconds: float | None) -> dict[str, str]:
     """When to come back, if anything is known of it."""
-    if problem.retry_after is None:
-        return {}
-    return {"Retry-After": str(math.ceil(problem.retry_after))}
+    return {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}

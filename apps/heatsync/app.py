@@ -1,5 +1,6 @@
 """The application: HeatSync's API and page, and the mill behind them."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,13 +15,22 @@ from starlette.exceptions import HTTPException
 from apps.heatsync import mail
 from apps.heatsync.answers import tell_of_no_route
 from apps.heatsync.routes import router
-from apps.heatsync.tasks import forget, mill
+from apps.heatsync.tasks import extract, forget, mill, settings
 from batchmill import WorkerOptions
 from batchmill.config import ServiceSettings
 from batchmill.service import service_router
 
-# What a server that was killed had in hand is taken up again soon.
-WORKER = WorkerOptions(concurrency=20, lease=10, grace=5)
+# More than one visitor may have at once, so that there is one for the next visitor.
+READERS = max(settings.per_visitor + 1, os.cpu_count() or 1)
+# More than all stages have slots, so that none keeps another waiting. What a server that was killed
+# had in hand is taken up again soon.
+WORKER = WorkerOptions(
+    concurrency=READERS + 3 * settings.extractions + 20,
+    processes=READERS,
+    pools={extract.name: READERS},
+    lease=10,
+    grace=5,
+)
 # Strangers are served here, maybe through a proxy on this machine: none of them is an operator.
 SETTINGS = replace(ServiceSettings.read(), require_key=True)
 STATIC = files("apps.heatsync") / "static"

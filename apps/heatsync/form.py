@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 
 from fastapi import Request
 
+from apps.heatsync import visitors
 from apps.heatsync.answers import Refusal
 from apps.heatsync.models import HandedIn
 from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
@@ -29,10 +30,11 @@ LONGEST_URL = 2_000
 class Form:
     """`async with form.read():` and everything is stored, or nothing."""
 
-    def __init__(self, request: Request, mill: Mill, settings: HeatSyncSettings):
+    def __init__(self, request: Request, mill: Mill, settings: HeatSyncSettings, visitor: str):
         self._request = request
         self._mill = mill
         self._settings = settings
+        self._visitor = visitor
         self._fields = Fields(MOST_TEXT)
         self._files: list[ArtifactRecord] = []
         self._given = 0
@@ -96,17 +98,25 @@ class Form:
         self._given += 1
         if self._given > self._settings.max_pdfs:
             return
+        stored = await visitors.stored(self._mill)
+        most = self._settings.max_pdf_bytes
+        if not (room := stored.room(most)):
+            raise stored.exceeded
         try:
             saved = await self._mill.artifacts.save(
                 part.file_name or "",
                 part.chunks,
                 media_type="application/pdf",
-                at_most=self._settings.max_pdf_bytes,
+                tenant=self._visitor,
+                at_most=room,
             )
         except ArtifactTooLarge:
-            most = self._settings.max_pdf_bytes // MEGABYTE
+            if room < most:
+                raise stored.exceeded from None
             raise Refusal(
-                "PDF_TOO_LARGE", f"{part.file_name} is larger than {most} MB.", status=413
+                "PDF_TOO_LARGE",
+                f"{part.file_name} is larger than {most // MEGABYTE} MB.",
+                status=413,
             ) from None
         self._files.append(saved)
 

@@ -19,7 +19,7 @@ async def promise(mill: Mill, batch: Batch, email: str) -> None:
         raise Refusal(
             "MAIL_NOT_CONFIGURED", "This server sends no mail: keep the link instead.", status=503
         )
-    await mill.permit([email])
+    await mill.permit([email], tenant=(await batch.get()).tenant)
     async with tables.transaction(mill) as conn:
         # This locks the batch: of two that come at once, one is counted after the other.
         await tables.one(conn, "notify", batch=batch.id, email=email)

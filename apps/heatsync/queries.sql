@@ -28,6 +28,24 @@ create table if not exists heatsync.askers (
     created_at timestamptz not null default clock_timestamp()
 );
 
+-- Visitors by network address. The tenant that one is has a name that tells nothing.
+create table if not exists heatsync.visitors (
+    network text primary key,
+    tenant text not null unique,
+    used_at timestamptz not null default clock_timestamp()
+);
+
+-- name: meet_visitor
+insert into heatsync.visitors (network, tenant)
+values (%(network)s, %(prefix)s || gen_random_uuid())
+on conflict (network) do update set used_at = clock_timestamp()
+returning tenant
+
+-- name: stored
+select coalesce(sum(stored_bytes), 0)::bigint as used,
+    (select storage_bytes from batchmill.quotas where tenant = %(everyone)s) as most
+from batchmill.usage where tenant = %(everyone)s or starts_with(tenant, %(prefix)s)
+
 -- name: find_extraction
 update heatsync.extractions set used_at = clock_timestamp()
 where sha256 = %(sha256)s and swimmer = %(swimmer)s and reader = %(reader)s
@@ -54,5 +72,7 @@ select count(*) from batchmill.notifications where batch_id = %(batch)s
 
 -- name: forget
 with old_askers as (
-    delete from heatsync.askers where created_at < clock_timestamp() - make_interval(days => %(days)s::integer))
+    delete from heatsync.askers where created_at < clock_timestamp() - make_interval(days => %(days)s::integer)
+), old_visitors as (
+    delete from heatsync.visitors where used_at < clock_timestamp() - make_interval(days => %(days)s::integer))
 delete from heatsync.extractions where used_at < clock_timestamp() - make_interval(days => %(days)s::integer)

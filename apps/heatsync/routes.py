@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from apps.heatsync import extractions, mail, tables
+from apps.heatsync import extractions, mail, tables, visitors
 from apps.heatsync.answers import ApiRoute, Refusal
 from apps.heatsync.calendar import calendar, is_timed
 from apps.heatsync.discover import sheets_at
@@ -26,7 +26,6 @@ from batchmill.submission import BatchOptions
 router = APIRouter(prefix="/api", route_class=ApiRoute)
 
 RECENT = 20
-TENANT = "default"
 # Batches began with their downloads once; they are kept for a month.
 FIRST_STAGES = (receive.name, download.name)
 # Mails show labels, and may go to someone who never asked: nothing that was typed is in them.
@@ -52,7 +51,7 @@ async def batch_of(id: str) -> Batch:
 
 
 def is_ours(batch: BatchRecord) -> bool:
-    return batch.task in FIRST_STAGES and batch.tenant == TENANT
+    return batch.task in FIRST_STAGES and visitors.is_visitor(batch.tenant)
 
 
 OurBatch = Annotated[Batch, Depends(batch_of)]
@@ -64,8 +63,9 @@ async def all_of(batch: Batch) -> list[JobRecord]:
 
 @router.post("/batch/extract")
 async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None) -> dict[str, Any]:
-    form = Form(request, mill, settings)
-    options: BatchOptions = {"labels": LABELS}
+    visitor = await visitors.tenant_of(mill, request)
+    form = Form(request, mill, settings, visitor)
+    options: BatchOptions = {"labels": LABELS, "tenant": visitor}
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
     recent = await mill.batches(task=receive.name, state=BatchState.COMPLETED, count=RECENT)
@@ -150,15 +150,20 @@ async def retry_job(batch: OurBatch, job_id: str) -> dict[str, Any]:
 
 
 @router.post(BATCH + "/notify")
-async def notify(batch: OurBatch, body: NotifyBody) -> dict[str, Any]:
+async def notify(request: Request, batch: OurBatch, body: NotifyBody) -> dict[str, Any]:
+    visitors.require_patience(visitors.mails, request)
     await mail.promise(mill, batch, body.email)
     return {"success": True}
 
 
 @router.get("/result/{code}")
-async def get_result(code: str) -> dict[str, Any]:
+async def get_result(request: Request, code: str) -> dict[str, Any]:
+    """Codes that are wrong count, so that nobody finds one by trying."""
+    if wait := visitors.guesses.wait(client_address(request)):
+        raise visitors.too_often(wait)
     kept = await extractions.get(mill, code)
     if kept is None:
+        visitors.guesses.allow(client_address(request))
         raise NotFound(f"There is no result {code}.")
     found = kept.extraction
     return {
@@ -173,6 +178,7 @@ async def get_result(code: str) -> dict[str, Any]:
 async def discover(request: Request, body: MeetBody) -> dict[str, Any]:
     if not is_url(body.url):
         raise Refusal("INVALID_URLS", "Give the http(s) address of a meet's page.")
+    visitors.require_patience(visitors.discoveries, request)
     title, links = await sheets_at(body.url, pages, client_address(request))
     pdfs = [{"url": link.url, "title": link.name, "likely": link.is_likely} for link in links]
     return {"success": True, "title": title, "pdfs": pdfs}

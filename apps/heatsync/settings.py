@@ -30,11 +30,12 @@ class AiSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatSyncSettings:
-    """`extractions` may run at once in all, `per_batch` of one batch. `allowed` are addresses that
-    may be fetched although they are not public."""
+    """`extractions` may run at once in all, `per_visitor` of one visitor, `per_batch` of one batch.
+    `allowed` are addresses that may be fetched although they are not public."""
 
     max_pdfs: int = 15
     extractions: int = 10
+    per_visitor: int = 3
     per_batch: int = 3
     max_pdf_bytes: int = 50 * MEGABYTE
     allowed: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class HeatSyncSettings:
         return cls(
             max_pdfs=_number("MAX_PDFS_PER_BATCH", cls.max_pdfs),
             extractions=_number("MAX_CONCURRENT_AI_CALLS", cls.extractions),
+            per_visitor=_number("CONCURRENT_JOBS_PER_VISITOR", cls.per_visitor),
             per_batch=_number("CONCURRENT_JOBS_PER_BATCH", cls.per_batch),
             max_pdf_bytes=_number("MAX_PDF_BYTES", cls.max_pdf_bytes),
             allowed=tuple(filter(None, os.environ.get("HEATSYNC_ALLOWED", "").split(","))),

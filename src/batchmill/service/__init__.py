@@ -3,5 +3,13 @@
 from batchmill.service.app import create_app, service_router
 from batchmill.service.caller import client_address
 from batchmill.service.service import AnyService
+from batchmill.service.slowing import Slowing, network_of
 
-__all__ = ["AnyService", "client_address", "create_app", "service_router"]
+__all__ = [
+    "AnyService",
+    "Slowing",
+    "client_address",
+    "create_app",
+    "network_of",
+    "service_router",
+]

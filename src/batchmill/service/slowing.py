@@ -43,7 +43,7 @@ class Slowing:
 
     def wait(self, address: str) -> float | None:
         """Seconds until the address may try again, or None if it may try now."""
-        left = self._full_at.get(_network(address), 0.0) - self._clock()
+        left = self._full_at.get(network_of(address), 0.0) - self._clock()
         over = left + self._pause - self._seconds
         # A fraction of a microsecond is what floats lose by adding up.
         return over if over > 1e-6 else None
@@ -52,7 +52,7 @@ class Slowing:
         """Counts one try. Returns None if there was one, else the seconds until there is."""
         if (wait := self.wait(address)) is not None:
             return wait
-        network = _network(address)
+        network = network_of(address)
         since = max(self._full_at.pop(network, 0.0), self._clock())
         self._full_at[network] = since + self._pause
         self._forget()
@@ -71,7 +71,8 @@ class Slowing:
         return next(iter(self._full_at.values()))
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
+    """The address itself, or of IPv6 the network that one household or machine has."""
     try:
         found = ip_address(address)
     except ValueError:
