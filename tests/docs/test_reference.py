@@ -33,7 +33,7 @@ def test_every_public_name_is_told(name: str) -> None:
 @pytest.mark.parametrize("kind", [Mill, Batch, JobHandle, Job])
 def test_every_public_method_is_told(kind: type) -> None:
     told = code_in(PYTHON)
-    internal = {"find_task", "database", "register_tasks", "load_result"}
+    internal = {"find_task", "database", "register_tasks", "load_result", "prepare", "send"}
     internal |= {"enqueued", "submitted", "permit", "notifying", "builtin_tasks", "served_tasks"}
     for name, _ in inspect.getmembers(kind, lambda it: callable(it) or isinstance(it, property)):
         if not name.startswith("_") and name not in internal:
