@@ -33,8 +33,7 @@ demo: setup ## read sample heat sheets in the terminal, on an embedded PostgreSQ
 
 serve: setup ## serve an application: make serve APP=heatsync PORT=8300
 	BATCHMILL_PUBLIC_URL=$${BATCHMILL_PUBLIC_URL:-http://127.0.0.1:$(PORT)} \
-	$(BIN)/uvicorn apps.$(APP).app:app --port $(PORT) --no-proxy-headers \
-		--timeout-graceful-shutdown 10
+	$(BIN)/batchmill --app apps.$(APP).app:app serve --port $(PORT) --grace 10
 
 test: setup servers lint ## check everything
 	$(BIN)/pytest $(PYTEST_ARGS)

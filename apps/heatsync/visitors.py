@@ -7,7 +7,7 @@ from fastapi import Request
 from apps.heatsync import tables
 from apps.heatsync.answers import Refusal
 from batchmill import Mill, StorageExceeded
-from batchmill.service import Slowing, client_address, network_of
+from batchmill.service import Slowing, client_address, counted_as
 
 PREFIX = "visitor:"
 # Whose quota bounds what all visitors store together; also the owner of batches of former versions.
@@ -20,7 +20,7 @@ mails = Slowing(tries=20, seconds=3_600)
 
 async def tenant_of(mill: Mill, request: Request) -> str:
     """The same for all addresses of one network. The name does not tell the address."""
-    network = network_of(client_address(request))
+    network = counted_as(client_address(request))
     async with tables.transaction(mill) as conn:
         found = await tables.one(conn, "meet_visitor", network=network, prefix=PREFIX)
     assert found is not None

@@ -46,6 +46,10 @@ class ServiceSettings:
     where clients reach the service, for links in mails and webhooks; `cors_origins` are the pages
     that may call it from a browser, none unless given. A stream says something every `keep_alive`
     seconds, and a client that reads nothing for `patience` seconds is dropped.
+
+    There are at most so many `connections`, and so many per address that is no trusted proxy. The
+    headers of a request have `header_seconds` to come. Of a body, `body_rate` bytes a second have
+    to come in every `body_seconds`. A connection without a request is closed after `idle_seconds`.
     """
 
     require_key: bool = False
@@ -61,6 +65,12 @@ class ServiceSettings:
     patience: float = 30
     streams_per_process: int = 10_000
     streams_per_tenant: int = 5_000
+    connections: int = 12_000
+    connections_per_address: int = 500
+    header_seconds: float = 10
+    body_seconds: float = 20
+    body_rate: int = 1_000
+    idle_seconds: float = 30
 
     @classmethod
     def read(cls) -> "ServiceSettings":

@@ -1,7 +1,6 @@
 """Programs of a page as processes, in a directory of their own."""
 
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -40,7 +39,7 @@ class Directory:
 
     @contextmanager
     def serving(self, *words: str) -> Iterator[str]:
-        """The address of a server under uvicorn, as soon as it listens there."""
+        """The address of a server, as soon as it listens there."""
         server = subprocess.Popen(
             [sys.executable, "-m", *words, "--port", "0"],
             cwd=self.path,
@@ -59,8 +58,7 @@ class Directory:
                 yield address
             finally:
                 server.terminate()
-            # Uvicorn by itself ends by the signal, once all is done.
-            assert server.wait(PATIENCE) in (0, -signal.SIGTERM)
+            assert server.wait(PATIENCE) == 0
             reading.join()
         assert "Traceback" not in "".join(said), "".join(said)
 

@@ -31,7 +31,7 @@ HTTP = Page(ROOT / "docs/reference/http.md")
 PAGE = Page(ROOT / "docs/howto/service.md")
 ADDRESS = "127.0.0.1:8200"
 # Starts what the test starts itself, or installs.
-NOT_RUN = re.compile(r"^(pip|uvicorn|batchmill (serve|worker|migrate))\b", re.MULTILINE)
+NOT_RUN = re.compile(r"^(pip|batchmill (--app \S+ )?(serve|worker|migrate))\b", re.MULTILINE)
 CURL = re.compile(r"\bcurl\b(?!\()")
 SEPARATOR = "\x1e"
 CURL_SETTINGS = r"""
@@ -140,9 +140,9 @@ def zip_names(path: Path) -> set[str]:
 
 
 def test_the_service_is_part_of_another_application(here: Directory) -> None:
-    (command,) = re.findall(r"^uvicorn (\w+:app) --port", PAGE.text, re.MULTILINE)
+    (app,) = re.findall(r"^batchmill --app (\w+:app) serve --port", PAGE.text, re.MULTILINE)
     with (
-        here.serving("uvicorn", command) as url,
+        here.serving("batchmill", "--app", app, "serve") as url,
         httpx.Client(base_url=f"{url}/mill", timeout=PATIENCE) as client,
     ):
         batch = client.post("/v1/batches", json={"task": "greet", "items": ["Ada"]}).json()

@@ -20,6 +20,7 @@ from fastapi import FastAPI
 from batchmill import Mill, WorkerOptions
 from batchmill.config import ServiceSettings
 from batchmill.service import create_app
+from batchmill.service.server import configuration
 from tests.library.tools import until
 from tests.postgres import Server, create_database, drop_database
 from tests.service.shop import shop_on
@@ -30,18 +31,13 @@ OPTIONS = WorkerOptions(concurrency=5, grace=1)
 Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
 
-def configuration(app: FastAPI) -> uvicorn.Config:
-    """As `batchmill serve` has it."""
-    return uvicorn.Config(
-        app, lifespan="on", log_config=None, proxy_headers=False, access_log=False
-    )
-
-
 @asynccontextmanager
-async def running(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+async def running(
+    app: FastAPI, settings: ServiceSettings | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(configuration(app))
+        server = uvicorn.Server(configuration(app, settings or ServiceSettings(), lifespan="on"))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         await until(lambda: server.started or serving.done())
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -57,7 +53,7 @@ async def running(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 def running_beside(app: FastAPI) -> Iterator[str]:
     """In a thread, so that tests with loops of their own can share it; its address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(configuration(app))
+        server = uvicorn.Server(configuration(app, ServiceSettings(), lifespan="on"))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
         thread.start()
         try:
@@ -117,7 +113,8 @@ def served(shop: Mill) -> Served:
     """A server of the test's own, with settings of its own."""
 
     def serve(**settings: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-        return running(create_app(shop, settings=ServiceSettings(**settings), worker=OPTIONS))
+        given = ServiceSettings(**settings)
+        return running(create_app(shop, settings=given, worker=OPTIONS), given)
 
     return serve
 

@@ -23,10 +23,12 @@ SERVING = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
 class Program:
     """The command line, whose words on the way are gathered."""
 
+    before: tuple[str, ...] = ()
+
     def __init__(self, *words: str, **settings: str):
         env = os.environ | {"BATCHMILL_APP": SHOP} | settings
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "batchmill", *words],
+            [*self.before, sys.executable, "-m", "batchmill", *words],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,

@@ -143,3 +143,19 @@ async def test_it_serves_with_a_database_of_its_own(home: Path) -> None:
             assert (await finished(client, batch))[-1] == "batch_completed"
         assert await server.end() == 0, server.said
     assert not list(home.rglob("postmaster.pid"))
+
+
+async def test_an_application_is_served_within_the_same_bounds(dsn: str, tmp_path: Path) -> None:
+    settings = {"DATABASE_URL": dsn, "BATCHMILL_ARTIFACTS": str(tmp_path)}
+    words = ("--app", "tests.service.web:app", "serve", "--port", "0")
+    with Program(*words, **settings) as server:
+        async with await server.client() as client:
+            assert (await client.get("/own")).json() == "own"
+            batch = (
+                await client.post("/mill/v1/batches", json={"task": "double", "items": [1]})
+            ).json()
+            assert (await finished(client, batch))[-1] == "batch_completed"
+            answer = await client.get("/own", headers={"X": "x" * 70_000})
+            assert answer.status_code == 431
+        assert await server.end() == 0, server.said
+    assert "Traceback" not in server.said

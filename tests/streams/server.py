@@ -4,9 +4,9 @@ DATABASE_URL says where. Callers say in X-Tenant whom they are; others see every
 """
 
 import argparse
+import asyncio
 from typing import Annotated
 
-import uvicorn
 from fastapi import FastAPI, Header
 from fastapi.responses import HTMLResponse
 
@@ -16,6 +16,7 @@ from batchmill.domain.event import LAST_EVENTS, STATE_SYNC
 from batchmill.domain.job import STATE_AFTER
 from batchmill.service import create_app
 from batchmill.service.links import Viewer, viewer_by_key_or_link
+from batchmill.service.server import serve_app
 
 SETTINGS = ServiceSettings()
 TYPES = [*STATE_AFTER, *LAST_EVENTS, "batch_started", "batch_retried", STATE_SYNC]
@@ -57,8 +58,9 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=getattr(SETTINGS, name))
     given = vars(parser.parse_args())
     port = given.pop("port")
-    app = app_of(Mill(), ServiceSettings(**given))
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", http="httptools")
+    settings = ServiceSettings(connections_per_address=100_000, **given)
+    app = app_of(Mill(), settings)
+    asyncio.run(serve_app(app, host="127.0.0.1", port=port, settings=settings, grace=10))
 
 
 if __name__ == "__main__":

@@ -9,16 +9,22 @@ from batchmill.mill import Mill
 
 
 def load_mill(reference: str) -> Mill:
+    found = load(reference)
+    if not isinstance(found, Mill):
+        module_name, _, name = reference.partition(":")
+        what = "nothing" if found is None else f"a {type(found).__name__}, not a Mill,"
+        raise ConfigurationError(f"{module_name} has {what} called {name}.")
+    return found
+
+
+def load(reference: str) -> object:
+    """Whatever has that name, or None."""
     module_name, _, name = reference.partition(":")
     if not module_name or not name:
         raise ConfigurationError(f'--app takes module:name, such as shop.work:mill: "{reference}".')
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
-    found = getattr(_import(module_name), name, None)
-    if not isinstance(found, Mill):
-        what = "nothing" if found is None else f"a {type(found).__name__}, not a Mill,"
-        raise ConfigurationError(f"{module_name} has {what} called {name}.")
-    return found
+    return getattr(_import(module_name), name, None)
 
 
 def _import(name: str) -> object:

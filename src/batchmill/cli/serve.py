@@ -1,6 +1,6 @@
 """The service on HTTP, with a worker inside."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,9 @@ async def serve(
     ] = DEFAULTS.grace,
     log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
 ) -> None:
-    """Serve your mill (--app) over HTTP until SIGTERM or Ctrl-C."""
+    """Serve your mill, or an application with service_router (--app), until SIGTERM or Ctrl-C.
+
+    An application decides itself which worker runs inside."""
     try:
         from batchmill.service import server
     except ModuleNotFoundError as error:
@@ -32,8 +34,14 @@ async def serve(
             f"The service needs {error.name}: pip install 'batchmill[service]'."
         ) from None
     log_to_stderr(log_level)
-    mill = session.application
+    common: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "settings": ServiceSettings.read(),
+        "grace": grace,
+    }
+    if server.is_application(session.served):
+        await server.serve_app(session.served, **common)
+        return
     options = WorkerOptions(concurrency=concurrency, grace=grace) if worker else None
-    await server.serve(
-        mill, host=host, port=port, settings=ServiceSettings.read(), worker=options, grace=grace
-    )
+    await server.serve(session.application, worker=options, **common)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from rich.console import RenderableType
 
 from batchmill.cli import output
-from batchmill.cli.loading import load_mill
+from batchmill.cli.loading import load, load_mill
 from batchmill.config import Settings, app_reference
 from batchmill.embedded import EmbeddedServer, default_home
 from batchmill.errors import ConfigurationError
@@ -42,6 +42,12 @@ class Session:
                 "Say where your tasks are: --app module:mill, or BATCHMILL_APP=module:mill."
             )
         return self.mill
+
+    @cached_property
+    def served(self) -> object:
+        """What `--app` names: a mill, or an application."""
+        reference = self.app or app_reference()
+        return load(reference) if reference else None
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator[Database]:

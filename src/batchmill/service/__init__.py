@@ -1,15 +1,16 @@
 """The engine over HTTP: `create_app` for a service of its own, `service_router` inside yours."""
 
+from batchmill.service.addresses import counted_as
 from batchmill.service.app import create_app, service_router
 from batchmill.service.caller import client_address
 from batchmill.service.service import AnyService
-from batchmill.service.slowing import Slowing, network_of
+from batchmill.service.slowing import Slowing
 
 __all__ = [
     "AnyService",
     "Slowing",
     "client_address",
+    "counted_as",
     "create_app",
-    "network_of",
     "service_router",
 ]

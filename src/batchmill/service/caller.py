@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from batchmill.domain.key import Key, Scope
 from batchmill.domain.quota import Quota
 from batchmill.errors import Forbidden, NotAuthenticated, QuotaExceeded
 from batchmill.mill import Mill
+from batchmill.service.addresses import is_loopback, read_address
 from batchmill.service.service import of_request
 
 log = logging.getLogger("batchmill.service")
@@ -112,11 +112,6 @@ def name_in(url: str) -> str | None:
         return None
 
 
-def is_loopback(host: str) -> bool:
-    address = read_address(host)
-    return address.is_loopback if address else host == "localhost"
-
-
 def client_address(request: Request) -> str:
     """The client's, by the word of trusted proxies alone: the nearest address that is none of
     theirs."""
@@ -132,13 +127,6 @@ def client_address(request: Request) -> str:
 
 def peer_of(request: Request) -> str:
     return request.client.host if request.client else ""
-
-
-def read_address(text: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
 
 
 def with_scope(scope: Scope, tenant: str | None = None) -> Any:

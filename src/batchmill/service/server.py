@@ -5,17 +5,21 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeGuard
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from batchmill.config import ServiceSettings
 from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
+from batchmill.service.addresses import is_loopback
 from batchmill.service.app import create_app
-from batchmill.service.caller import is_loopback
+from batchmill.service.connections import ACCEPTED_AT_ONCE, Connections, raise_handle_limit
+from batchmill.service.protocol import BoundedProtocol
 from batchmill.worker.worker import WorkerOptions
 
 log = logging.getLogger("batchmill.service")
@@ -32,33 +36,73 @@ async def serve(
     worker: WorkerOptions | None,
     grace: float,
 ) -> None:
-    """Until SIGTERM or Ctrl-C, and then until what is under way has ended, but no longer than the
-    grace period."""
+    """Serves a mill until SIGTERM or Ctrl-C, and then until what is under way has ended, but no
+    longer than the grace period."""
     app = create_app(mill, settings=settings, worker=worker)
+
+    async def check() -> None:
+        if not await mill.keys.all():
+            require_loopback(host)
+            log.warning("There is no key yet, so only this machine is served.")
+
+    await serve_app(app, host=host, port=port, settings=settings, grace=grace, check=check)
+
+
+async def serve_app(
+    app: Starlette,
+    *,
+    host: str,
+    port: int,
+    settings: ServiceSettings,
+    grace: float,
+    check: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Serves any application, with the bounds on connections that a mill's own service has.
+
+    `check` is called when the application has started, before the first request.
+    """
+    raise_handle_limit()
     with listening(host, port) as at:
         # Not left to uvicorn, which would answer what goes wrong here with a stack trace.
         async with app.router.lifespan_context(app):
-            if not await mill.keys.all():
-                require_loopback(host)
-                log.warning("There is no key yet, so only this machine is served.")
-            log.info("Serving on http://%s:%s: see /docs there.", host, at.getsockname()[1])
-            await Server(app, grace).serve(sockets=[at])
+            if check is not None:
+                await check()
+            log.info("Serving on http://%s:%s", host, at.getsockname()[1])
+            await Server(app, settings, grace).serve(sockets=[at])
+
+
+def is_application(given: object) -> TypeGuard[Starlette]:
+    return isinstance(given, Starlette)
+
+
+def configuration(app: Starlette, settings: ServiceSettings, **more: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=partial(BoundedProtocol, connections=Connections(settings)),  # type: ignore[arg-type]
+        ws="none",
+        # Whom to believe about addresses is a setting of our own.
+        proxy_headers=False,
+        server_header=False,
+        backlog=ACCEPTED_AT_ONCE,
+        log_config=None,
+        access_log=False,
+        **more,
+    )
 
 
 class Server(uvicorn.Server):
-    def __init__(self, app: FastAPI, grace: float):
+    def __init__(self, app: Starlette, settings: ServiceSettings, grace: float):
         self._app = app
-        config = uvicorn.Config(
-            app,
-            # Whom to believe about addresses is a setting of our own.
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=int(grace) + 1,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
+        super().__init__(
+            configuration(app, settings, lifespan="off", timeout_graceful_shutdown=int(grace) + 1)
         )
-        super().__init__(config)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            # Asyncio takes one number both for how many wait in the kernel, which should be many,
+            # and for how many are accepted at once, which must not use up all file handles.
+            each.listen(BACKLOG)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -70,7 +114,8 @@ class Server(uvicorn.Server):
         yield
 
     def _stop(self) -> None:
-        self._app.state.batchmill.stop()
+        if (service := getattr(self._app.state, "batchmill", None)) is not None:
+            service.stop()
         self.force_exit = self.should_exit
         self.should_exit = True
 

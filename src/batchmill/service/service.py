@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Any
 from weakref import WeakValueDictionary
 
@@ -14,6 +13,7 @@ from fastapi import Depends, Request
 from batchmill.config import ServiceSettings
 from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
+from batchmill.service.addresses import networks
 from batchmill.service.sse import StreamOptions, Streams
 from batchmill.service.stopping import called_on_signals
 from batchmill.worker.worker import Worker, WorkerOptions
@@ -89,12 +89,3 @@ def of_request(request: Request) -> Service:
 
 
 AnyService = Annotated[Service, Depends(of_request)]
-
-
-def networks(given: Iterable[str]) -> list[IPv4Network | IPv6Network]:
-    try:
-        return [ip_network(each) for each in given]
-    except ValueError as error:
-        raise ConfigurationError(
-            f"Trusted proxies are networks, like 10.0.0.0/8: {error}."
-        ) from None

@@ -3,10 +3,9 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address, ip_network
 
-# What one household or one rented machine has of IPv6.
-IPV6_NETWORK = 64
+from batchmill.service.addresses import counted_as
+
 MOST_ADDRESSES = 20_000
 
 
@@ -43,7 +42,7 @@ class Slowing:
 
     def wait(self, address: str) -> float | None:
         """Seconds until the address may try again, or None if it may try now."""
-        left = self._full_at.get(network_of(address), 0.0) - self._clock()
+        left = self._full_at.get(counted_as(address), 0.0) - self._clock()
         over = left + self._pause - self._seconds
         # A fraction of a microsecond is what floats lose by adding up.
         return over if over > 1e-6 else None
@@ -52,7 +51,7 @@ class Slowing:
         """Counts one try. Returns None if there was one, else the seconds until there is."""
         if (wait := self.wait(address)) is not None:
             return wait
-        network = network_of(address)
+        network = counted_as(address)
         since = max(self._full_at.pop(network, 0.0), self._clock())
         self._full_at[network] = since + self._pause
         self._forget()
@@ -69,16 +68,3 @@ class Slowing:
     @property
     def _oldest(self) -> float:
         return next(iter(self._full_at.values()))
-
-
-def network_of(address: str) -> str:
-    """The address itself, or of IPv6 the network that one household or machine has."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    if not isinstance(found, IPv6Address):
-        return str(found)
-    if found.ipv4_mapped:
-        return str(found.ipv4_mapped)
-    return str(ip_network((found, IPV6_NETWORK), strict=False))

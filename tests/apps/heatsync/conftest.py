@@ -19,8 +19,8 @@ class HeatSync(ServerProcess):
 
     def _command(self) -> list[str]:
         """As `make serve` does."""
-        options = ["--no-proxy-headers", "--timeout-graceful-shutdown=10"]
-        return ["uvicorn", "apps.heatsync.app:app", f"--port={self.port}", *options]
+        options = [f"--port={self.port}", "--grace=10"]
+        return ["batchmill", "--app", "apps.heatsync.app:app", "serve", *options]
 
     def client(self, **options: Any) -> httpx.AsyncClient:
         return httpx.AsyncClient(base_url=self.url, timeout=PATIENCE, **options)

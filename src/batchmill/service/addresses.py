@@ -1,0 +1,47 @@
+"""Addresses of clients and proxies."""
+
+from collections.abc import Iterable
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+from batchmill.errors import ConfigurationError
+
+# What one household or one rented machine has of IPv6.
+IPV6_NETWORK = 64
+
+
+def read_address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def is_loopback(host: str) -> bool:
+    address = read_address(host)
+    return address.is_loopback if address else host == "localhost"
+
+
+def counted_as(address: str) -> str:
+    """What to count an address by: itself, or its network where everyone has many addresses."""
+    found = read_address(address)
+    if not isinstance(found, IPv6Address):
+        return address
+    if found.ipv4_mapped:
+        return str(found.ipv4_mapped)
+    return str(ip_network((found, IPV6_NETWORK), strict=False))
+
+
+def networks(given: Iterable[str]) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(each) for each in given]
+    except ValueError as error:
+        raise ConfigurationError(
+            f"Trusted proxies are networks, like 10.0.0.0/8: {error}."
+        ) from None
