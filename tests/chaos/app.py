@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from batchmill import Artifact, Job, Limits, Mill, Retry
+from tests.worker import descendants
 
 mill = Mill()
 MANY = Retry(attempts=20, base=0, jitter=0)
@@ -62,3 +63,8 @@ async def store(job: Job, release: str) -> Artifact:
         return await job.artifacts.save("out.bin", chunks())
     finally:
         note("over", job.id, job.attempt)
+
+
+@mill.task(process=True)
+def starts(how: str, marks: str, ending: str) -> int:
+    return descendants.starts.function(how, marks, ending)

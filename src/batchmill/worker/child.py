@@ -1,7 +1,8 @@
 """A child process that runs handlers, one at a time, for the worker that started it.
 
 Talks JSON over the socket it was given: no object of the parent's is ever unpickled. Its memory
-limit and its death are its own: the worker sees the socket close and goes on.
+limit and its death are its own: the worker sees the socket close and goes on. What its handlers
+start ends with it (`supervisor.py`).
 """
 
 import importlib
@@ -32,6 +33,7 @@ from batchmill.errors import (
 )
 from batchmill.job import SyncJob
 from batchmill.telemetry.tracing import continuing
+from batchmill.worker import supervisor
 from batchmill.worker.runners import dump_result
 
 REFUSALS: dict[str, type[BatchmillError]] = {
@@ -86,7 +88,7 @@ def serve(conn: Connection) -> None:
             order = receive(conn)
             with continuing(order["traceparent"]):
                 answered = answer(conn, order)
-            send(conn, answered)
+            send(conn, answered | {"left": supervisor.has_children()})
     except (EOFError, OSError):
         return
 
@@ -139,5 +141,15 @@ def _limit_memory(most: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (hard if most is None else most, hard))
 
 
+def main(descriptor: int, worker: int | None = None) -> None:
+    def run() -> None:
+        serve(Connection(descriptor))
+
+    if worker is None:
+        run()
+    else:
+        supervisor.supervised(run, worker=worker)
+
+
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])))
+    main(*map(int, sys.argv[1:]))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,10 +19,12 @@ from batchmill.domain.artifact import Artifact
 from batchmill.domain.job import Progress
 from batchmill.errors import BatchmillError, LeaseLost, Transient
 from batchmill.job import Desk
+from batchmill.worker import supervisor
 from batchmill.worker.attempt import Attempt
 
 T = TypeVar("T")
 
+CHILD = "batchmill.worker.child"
 JOBS_PER_CHILD = 100
 # A child imports the application before its handler begins, which is not the handler's time.
 IMPORT_TIMEOUT = 120.0
@@ -31,11 +34,13 @@ ANSWERS = {"result", "advance", "snooze", "failure"}
 class Child:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
+        self._is_supervised = supervisor.is_available()
+        numbers = [theirs.fileno(), *([os.getpid()] if self._is_supervised else [])]
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "batchmill.worker.child", str(theirs.fileno())],
+                [sys.executable, "-m", CHILD, *map(str, numbers)],
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 start_new_session=True,
             )
         self._conn = Connection(ours.detach())
@@ -50,12 +55,29 @@ class Child:
 
     def kill(self) -> str:
         """Ends it, with everything it started, and says how it ended if it had already."""
-        died = self._process.poll()
-        if died is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._is_supervised:
+            self._ask_to_end()
+        else:
+            self._kill_group()
         code = self._process.wait()
         self._conn.close()
         return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def _ask_to_end(self) -> None:
+        assert self._process.stdin
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(b"x")
+            self._process.stdin.close()
+        try:
+            self._process.wait(2 * supervisor.PATIENCE)
+        except subprocess.TimeoutExpired:
+            # A stopped supervisor does nothing. The handler's own process ends with it.
+            self._process.kill()
+
+    def _kill_group(self) -> None:
+        # Until it has been waited for, its id is its own, also if it has ended.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class Processes:
@@ -124,8 +146,9 @@ class Processes:
 
     async def _put_back(self, child: Child, answer: dict[str, Any]) -> None:
         child.jobs += 1
-        if child.jobs >= JOBS_PER_CHILD or "failure" in answer:
-            # A handler that failed may have left its process in any state.
+        if child.jobs >= JOBS_PER_CHILD or "failure" in answer or answer["left"]:
+            # A handler that failed, or whose processes are ended now, may have left its own
+            # process in any state.
             await self._in_thread(child.kill)
         else:
             self._idle.append(child)

@@ -1,0 +1,146 @@
+"""A process beside each handler's process that ends everything which that handler started.
+
+A process group is not enough: a handler may start programs that leave it (`setsid`, daemons). On
+Linux the supervisor is a child subreaper, so orphans among the handler's descendants become its own
+children. It kills direct children only, and reaps them itself: their process ids cannot be reused
+in between, so no process of somebody else is ever hit.
+"""
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+# A process of another user, or one that waits for a broken disk, cannot be killed.
+PATIENCE = 10.0
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@cache
+def is_available() -> bool:
+    """On Linux with pidfds (5.3) and /proc; elsewhere the process group has to do."""
+    if sys.platform != "linux":
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return _children_file().exists()
+
+
+def supervised(serve: Callable[[], None], *, worker: int) -> None:
+    """Runs `serve` in a process of its own. When that process or the worker ends, or the worker
+    writes to stdin, ends all descendants, and then itself in the way the process ended."""
+    if sys.platform != "linux":
+        raise AssertionError("unreachable")
+    _control_process(PR_SET_CHILD_SUBREAPER, 1)
+    watched = os.pidfd_open(worker)
+    if os.getppid() != worker:
+        return
+    supervisor = os.getpid()
+    handler = os.fork()
+    if not handler:
+        os.close(watched)
+        _become_handler(supervisor)
+        serve()
+        return
+    _watch(handler, watched)
+    _end_like(_end_children(handler))
+
+
+def has_children() -> bool:
+    """Whether this process has children, ended ones that were not waited for included. In a
+    supervised process orphaned descendants are children too."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _become_handler(supervisor: int) -> None:
+    # The handler may signal its own process group, to which the supervisor must not belong.
+    os.setsid()
+    _control_process(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _control_process(PR_SET_CHILD_SUBREAPER, 1)
+    if os.getppid() != supervisor:
+        os._exit(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
+def _watch(handler: int, worker: int) -> None:
+    """Returns when the handler's process has ended, or has to."""
+    for number in ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    # The handler's end of the socket must be the only one, so that the worker sees it close.
+    os.closerange(3, worker)
+    os.closerange(worker + 1, os.sysconf("SC_OPEN_MAX"))
+    events = select.poll()
+    for descriptor in (0, worker, os.pidfd_open(handler)):
+        events.register(descriptor, select.POLLIN)
+    events.poll()
+
+
+def _end_children(handler: int) -> int:
+    """Kills until no descendant is left; how the handler's process ended, as `waitpid` has it."""
+    # While it is blocked it can be waited for.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    ending, deadline = signal.SIGKILL, time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for child in _children():
+            _kill(child)
+        with suppress(ChildProcessError):
+            for ended, status in _reaped():
+                ending = status if ended == handler else ending
+            signal.sigtimedwait({signal.SIGCHLD}, 0.01)
+            continue
+        return ending
+    return ending
+
+
+def _reaped() -> Iterator[tuple[int, int]]:
+    while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+        yield ended
+
+
+def _kill(child: int) -> None:
+    """With its group if it leads one: a group is killed at once, although its members fork."""
+    for target in (-child, child):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(target, signal.SIGKILL)
+
+
+def _end_like(status: int) -> None:
+    """So that the worker sees the end of the handler's process in that of its own child."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _children() -> list[int]:
+    return [int(child) for child in _children_file().read_text().split()]
+
+
+def _children_file() -> Path:
+    return Path(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _control_process(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
