@@ -3,6 +3,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?= -n 3
 APP ?= heatsync
 PORT ?= 8300
+MINUTES ?= 20
 
 BIN := .venv/bin
 INSTALLED := .venv/installed
@@ -11,7 +12,7 @@ INSTALLED := .venv/installed
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test lint format bench bench-full peers servers clean
+.PHONY: help setup demo serve test lint format bench bench-full soak peers servers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +52,9 @@ format: setup ## put the code into its common form
 
 bench: setup peers ## measure batchmill and its peers in one run, some minutes
 	$(BIN)/python -m benchmarks.run
+
+soak: setup ## abuse a server beside a normal tenant: MINUTES=20 ONLY=json,headers
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) $(if $(ONLY),--only $(ONLY))
 
 bench-full: setup peers ## the same with more jobs and repeats, two hours or so
 	$(BIN)/python -m benchmarks.run --full

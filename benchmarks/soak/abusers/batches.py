@@ -1,0 +1,60 @@
+"""Requests on one large batch of which each concerns all its jobs."""
+
+import json
+from functools import cache
+from typing import ClassVar
+from uuid import uuid4
+
+from benchmarks.soak.abuser import Abuser
+
+JOBS = 100_000
+# Nothing of it starts.
+LATER = 86_400
+
+
+class Canceller(Abuser):
+    """Thirty cancels of one batch at once; then the next batch."""
+
+    name: ClassVar[str] = "cancel"
+    callers: ClassVar[int] = 30
+    pause: ClassVar[float] = 60.0
+
+    async def prepare(self) -> None:
+        self._rounds = [0] * self.callers
+
+    async def abuse(self, caller: int) -> str:
+        """The key makes it one batch for all callers of a round."""
+        self._rounds[caller] += 1
+        id = await submit_many(self, f"cancel {self._rounds[caller]}")
+        status, _ = await self.target.ask(self.target.request("POST", f"/v1/batches/{id}/cancel"))
+        return status
+
+
+class Lister(Abuser):
+    """Pages of jobs in a state in which the batch has none."""
+
+    name: ClassVar[str] = "list"
+    callers: ClassVar[int] = 30
+    pause: ClassVar[float] = 5.0
+
+    async def prepare(self) -> None:
+        self._batch = await submit_many(self, "list")
+
+    async def abuse(self, caller: int) -> str:
+        path = f"/v1/batches/{self._batch}/jobs?state=failed&size=1000"
+        status, _ = await self.target.ask(self.target.request("GET", path))
+        return status
+
+
+RUN = uuid4().hex
+
+
+@cache
+def many() -> bytes:
+    return json.dumps({"task": "double", "items": list(range(JOBS)), "delay": LATER}).encode()
+
+
+async def submit_many(abuser: Abuser, key: str) -> str:
+    headers = {"Idempotency_Key": f"{key} {RUN}"}
+    request = abuser.target.json("POST", "/v1/batches", many(), **headers)
+    return (await abuser.target.answer(request))["id"]

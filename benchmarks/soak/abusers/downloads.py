@@ -1,0 +1,63 @@
+"""Downloads that nobody reads."""
+
+import asyncio
+from typing import ClassVar
+
+from benchmarks.soak.abuser import Abuser
+from benchmarks.soak.target import Line
+
+RESULTS, RESULT_SIZE = 200, 200_000
+FILES, FILE_SIZE = 20, 5_000_000
+
+
+class DownloadHolder(Abuser):
+    """Asks, and reads nothing of the answer."""
+
+    callers: ClassVar[int] = 10
+    pause: ClassVar[float] = 2.0
+    path: str
+
+    async def abuse(self, caller: int) -> str:
+        async with Line(self.target) as line:
+            await line.send(self.target.request("GET", self.path))
+            return "dropped" if await line.until_closed(self.hold) else "still open"
+
+    async def finished(self, batch: str) -> None:
+        path = f"/v1/batches/{batch}"
+        while not (await self.target.answer(self.target.request("GET", path)))["finished_at"]:
+            await asyncio.sleep(0.2)
+
+    async def submitted(self, task: str, items: list[object]) -> str:
+        body = {"task": task, "items": items, "limit": 4}
+        return (await self.target.answer(self.target.json("POST", "/v1/batches", body)))["id"]
+
+    async def uploaded(self) -> dict[str, str]:
+        body = bytes(FILE_SIZE)
+        return await self.target.answer(self.target.request("PUT", "/v1/artifacts?name=a", body))
+
+
+class ResultHolder(DownloadHolder):
+    name: ClassVar[str] = "results"
+    callers: ClassVar[int] = 40
+
+    async def prepare(self) -> None:
+        batch = await self.submitted("large", [RESULT_SIZE] * RESULTS)
+        await self.finished(batch)
+        self.path = f"/v1/batches/{batch}/results"
+
+
+class ArchiveHolder(DownloadHolder):
+    name: ClassVar[str] = "archives"
+
+    async def prepare(self) -> None:
+        file = {"artifact": (await self.uploaded())["id"]}
+        batch = await self.submitted("copy", [{"file": file}] * FILES)
+        await self.finished(batch)
+        self.path = f"/v1/batches/{batch}/archive"
+
+
+class FileHolder(DownloadHolder):
+    name: ClassVar[str] = "downloads"
+
+    async def prepare(self) -> None:
+        self.path = f"/v1/artifacts/{(await self.uploaded())['id']}/content"

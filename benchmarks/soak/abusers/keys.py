@@ -1,0 +1,51 @@
+"""One idempotency key for many at once, and API keys that are none."""
+
+import json
+import secrets
+from typing import ClassVar
+from uuid import uuid4
+
+from benchmarks.soak.abuser import Abuser
+
+RUN = uuid4().hex
+
+
+class Repeater(Abuser):
+    """Thirty submits at once with one key; all have to get one batch."""
+
+    name: ClassVar[str] = "one-key"
+    callers: ClassVar[int] = 30
+    pause: ClassVar[float] = 5.0
+
+    def build(self) -> None:
+        self._body = json.dumps({"task": "double", "items": list(range(2_000))}).encode()
+        self._rounds = [0] * self.callers
+        self._batches: dict[int, str] = {}
+
+    async def abuse(self, caller: int) -> str:
+        self._rounds[caller] += 1
+        number = self._rounds[caller]
+        headers = {"Idempotency_Key": f"{number} {RUN}"}
+        request = self.target.json("POST", "/v1/batches", self._body, **headers)
+        status, answer = await self.target.ask(request)
+        if status != "202":
+            return status
+        id = json.loads(answer)["id"]
+        return status if self._batches.setdefault(number, id) == id else "another batch"
+
+
+class Guesser(Abuser):
+    """API keys that nobody made."""
+
+    name: ClassVar[str] = "wrong-keys"
+    callers: ClassVar[int] = 10
+    pause: ClassVar[float] = 0.5
+
+    async def abuse(self, caller: int) -> str:
+        request = (
+            f"GET /v1/batches HTTP/1.1\r\nHost: {self.target.host}:{self.target.port}\r\n"
+            f"Authorization: Bearer bm_{secrets.token_hex(6)}_{secrets.token_hex(20)}\r\n"
+            "Connection: close\r\n\r\n"
+        )
+        status, _ = await self.target.ask(request.encode())
+        return status

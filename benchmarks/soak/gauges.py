@@ -1,0 +1,60 @@
+"""What processes need: memory, file handles, processor time, connections to the database."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+# Longer than any request may hold a transaction open without using it.
+IDLE = "2 seconds"
+CONNECTIONS = f"""
+select count(*), count(*) filter (
+    where state = 'idle in transaction' and state_change < now() - interval '{IDLE}')
+from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+"""
+
+
+@dataclass
+class Gauge:
+    """A process: what it needs now and needed at most; the seconds of processor time it took."""
+
+    pid: int
+    most_memory: int = 0
+    most_files: int = 0
+    memory: int = 0
+    files: int = 0
+    processor: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._began = processor_time(self.pid)
+
+    def look(self) -> None:
+        self.memory = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * PAGE
+        self.files = sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir())
+        self.most_memory = max(self.most_memory, self.memory)
+        self.most_files = max(self.most_files, self.files)
+        self.processor = processor_time(self.pid) - self._began
+
+
+@dataclass
+class Connections:
+    dsn: str
+    now: int = 0
+    most: int = 0
+    idle: int = 0
+
+    def look(self) -> None:
+        with psycopg.connect(self.dsn) as conn:
+            found = conn.execute(CONNECTIONS.encode()).fetchone()
+        assert found
+        self.now, idle = found
+        self.most = max(self.most, self.now)
+        self.idle = max(self.idle, idle)
+
+
+def processor_time(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS

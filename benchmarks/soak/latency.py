@@ -1,0 +1,38 @@
+"""How long requests took, and which of them failed."""
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import httpx
+
+
+@dataclass
+class Latencies:
+    """`taken` has the seconds of each operation's requests, `failures` what went wrong."""
+
+    taken: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    failures: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def of(self, operation: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        except httpx.HTTPStatusError as error:
+            self.failures[f"{operation}: {error.response.status_code}"] += 1
+        except (httpx.HTTPError, TimeoutError, AssertionError) as error:
+            self.failures[f"{operation}: {type(error).__name__}"] += 1
+        finally:
+            self.taken[operation].append(time.perf_counter() - began)
+
+    def all_of(self, operations: set[str]) -> list[float]:
+        return [second for name in operations for second in self.taken.get(name, ())]
+
+
+def quantile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0

@@ -1,0 +1,106 @@
+"""What a soak found, and whether that is good enough."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from benchmarks.soak.gauges import Connections, Gauge
+from benchmarks.soak.latency import Latencies, quantile
+from benchmarks.soak.tenant import Tenant
+from benchmarks.soak.visitor import Visitor
+
+MEGABYTE = 1_000_000
+MOST_P99 = 0.3
+MOST_MEMORY = 400 * MEGABYTE
+# What may be left open when everybody has gone: pools keep some connections.
+MORE_FILES = 20
+MORE_CONNECTIONS = 10
+
+
+@dataclass
+class Outcome:
+    minutes: float
+    tenant: Latencies
+    visitor: Latencies
+    gauges: dict[str, Gauge]
+    connections: Connections
+    files_before: dict[str, int] = field(default_factory=dict)
+    connections_before: int = 0
+    answers: dict[str, Counter[str]] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    has_recovered: bool = False
+    seconds: float = 0.0
+
+    @property
+    def p99(self) -> float:
+        return quantile(self.tenant.all_of(Tenant.PLAIN), 0.99)
+
+    @property
+    def visitor_p99(self) -> float:
+        return quantile(self.visitor.all_of(Visitor.PLAIN), 0.99)
+
+    @property
+    def is_back(self) -> bool:
+        """Whether connections and file handles are where they were."""
+        return self.connections.now <= self.connections_before + MORE_CONNECTIONS and all(
+            self.gauges[name].files <= files + MORE_FILES
+            for name, files in self.files_before.items()
+        )
+
+    def misses(self) -> list[str]:
+        """The goals that were missed, a sentence each."""
+        return [
+            *self._slow("tenant", self.p99),
+            *self._slow("visitor", self.visitor_p99),
+            *(
+                f"{name} used {self.gauges[name].most_memory / MEGABYTE:.0f} MB at most, over "
+                f"{MOST_MEMORY / MEGABYTE:.0f} MB."
+                for name in self.files_before
+                if self.gauges[name].most_memory > MOST_MEMORY
+            ),
+            *(
+                f"The {who}: {count} × {failure}."
+                for who, latencies in (("tenant", self.tenant), ("visitor", self.visitor))
+                for failure, count in latencies.failures.items()
+            ),
+            *(f"An invariant is broken: {each}" for each in self.broken),
+            *([] if self.has_recovered else ["Connections or file handles did not return."]),
+        ]
+
+    def _slow(self, who: str, p99: float) -> list[str]:
+        if p99 <= MOST_P99:
+            return []
+        return [
+            f"The {who}'s plain requests took {p99 * 1e3:.0f} ms at p99, over "
+            f"{MOST_P99 * 1e3:.0f} ms."
+        ]
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "minutes": self.minutes,
+            "goals missed": self.misses(),
+            "tenant": rows_of(self.tenant),
+            "visitor": rows_of(self.visitor),
+            "failures": {"tenant": self.tenant.failures, "visitor": self.visitor.failures},
+            "processes": {
+                name: asdict(gauge) | {"processor_share": gauge.processor / max(self.seconds, 1)}
+                for name, gauge in self.gauges.items()
+            },
+            "connections": {"most": self.connections.most, "idle_long": self.connections.idle},
+            "abusers": self.answers,
+        }
+
+
+def rows_of(latencies: Latencies) -> dict[str, dict[str, float]]:
+    return {
+        operation: {
+            "requests": len(taken),
+            **{
+                f"p{share:g}": round(quantile(taken, share / 100) * 1e3, 1)
+                for share in (50, 95, 99)
+            },
+            "max": round(max(taken) * 1e3, 1),
+        }
+        for operation, taken in sorted(latencies.taken.items())
+        if operation != "right"
+    }

@@ -1,0 +1,33 @@
+"""The tasks of the server that is abused."""
+
+import asyncio
+
+from pydantic import BaseModel
+
+from batchmill import Artifact, Job, Mill
+
+mill = Mill()
+
+
+class Sheet(BaseModel):
+    file: Artifact
+
+
+@mill.task
+async def double(n: int) -> int:
+    return 2 * n
+
+
+@mill.task
+async def rest(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+@mill.task
+async def large(size: int) -> str:
+    return "x" * size
+
+
+@mill.task
+async def copy(job: Job, sheet: Sheet) -> Artifact:
+    return await job.artifacts.save("copy.bin", await job.artifacts.read(sheet.file))

@@ -1,0 +1,65 @@
+"""The soak still works: some seconds of it. How fast the servers were proves nothing here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.soak.abusers import ABUSERS
+from benchmarks.soak.gauges import Connections, Gauge
+from benchmarks.soak.latency import Latencies, quantile
+from benchmarks.soak.outcome import Outcome, rows_of
+
+ROOT = Path(__file__).parents[2]
+SOME = ("wrong-keys", "uploads", "small-batches", "idle", "share-codes")
+
+
+@pytest.mark.timeout(300)
+def test_some_seconds_of_abuse_are_measured_and_written_down(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "benchmarks.soak", "--minutes", "0.15"),
+            *("--only", ",".join(SOME), "--results", str(tmp_path)),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (tmp_path / "results.json").exists(), done.stderr
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert all("at p99" in miss for miss in results["goals missed"]), results["goals missed"]
+    assert {"submit", "results", "upload", "download", "done"} <= results["tenant"].keys()
+    assert {"hand in", "read"} <= results["visitor"].keys()
+    assert results["abusers"].keys() == set(SOME)
+    assert "401" in results["abusers"]["wrong-keys"]
+    assert (tmp_path / "README.md").read_text() in done.stdout + "\n"
+
+
+def test_every_goal_that_is_missed_is_named() -> None:
+    gauges = {"service": Gauge(1, most_memory=500_000_000, files=100)}
+    outcome = Outcome(1, Latencies(), Latencies(), gauges, Connections("", now=50), {"service": 10})
+    outcome.tenant.taken["submit"] = [0.1] * 90 + [0.9] * 10
+    outcome.tenant.failures["submit: 503"] = 2
+    outcome.broken.append("a counter is wrong")
+    missed = " ".join(outcome.misses())
+    assert not outcome.is_back
+    assert "900 ms" in missed
+    assert "500 MB" in missed
+    assert "2 × submit: 503" in missed
+    assert "a counter is wrong" in missed
+    assert "did not return" in missed
+
+
+def test_quantiles_are_values_that_were_measured() -> None:
+    assert quantile([], 0.99) == 0
+    assert quantile([3, 1, 2], 0.5) == 2
+    assert quantile(list(map(float, range(1, 101))), 0.99) == 99
+    assert rows_of(Latencies()) == {}
+
+
+def test_every_abuser_has_a_name_of_its_own() -> None:
+    assert len(ABUSERS) == len(set(ABUSERS.values()))
+    assert all(kind.callers > 0 and kind.pause > 0 for kind in ABUSERS.values())
