@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
+import shutil
+import subprocess
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -64,6 +67,52 @@ async def test_a_restarted_postgres_costs_nothing(
         assert violations(conn) == []
     said = [record.getMessage() for record in caplog.records if record.name[:9] == "batchmill"]
     assert said and not any("\n" in line for line in said)
+
+
+async def test_a_primary_that_lost_commits_is_worked_on(own_server: Server, tmp_path: Path) -> None:
+    """As after a failover to a standby that was behind: transaction ids, ids of jobs and fences
+    that the worker has seen are issued once more."""
+    dsn = create_database(own_server.dsn, "faults")
+    mill = Mill(dsn, migrate=True)
+
+    @mill.task
+    async def echo(n: int) -> int:
+        return n
+
+    async with mill.running(OPTIONS):
+        assert await (await mill.enqueue(echo, 1)).result() == 1
+        await asyncio.to_thread(keep_a_copy, own_server, tmp_path)
+        lost = [await (await mill.enqueue(echo, n)).result() for n in range(20)]
+        assert lost == list(range(20))
+        await asyncio.to_thread(use_up_transactions, dsn, 2_000)
+        await asyncio.to_thread(go_back_to_copy, own_server, tmp_path)
+        jobs = [await mill.enqueue(echo, n) for n in range(20)]
+        async with asyncio.timeout(60):
+            assert [await job.result() for job in jobs] == list(range(20))
+            assert (await (await mill.submit(echo, range(20))).results()).values == lost
+    with psycopg.connect(dsn) as conn:
+        assert violations(conn) == []
+
+
+def keep_a_copy(server: Server, folder: Path) -> None:
+    server.stop()
+    subprocess.run(["cp", "-a", server.data, folder / "copy"], check=True)
+    server.start()
+
+
+def go_back_to_copy(server: Server, folder: Path) -> None:
+    server.stop()
+    shutil.rmtree(server.data)
+    subprocess.run(["cp", "-a", folder / "copy", server.data], check=True)
+    server.start()
+
+
+def use_up_transactions(dsn: str, count: int) -> None:
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute(
+            f"do 'begin for i in 1..{count} loop perform pg_current_xact_id(); commit; "
+            "end loop; end'".encode()
+        )
 
 
 async def test_a_worker_stops_although_postgres_is_gone(own_server: Server) -> None:

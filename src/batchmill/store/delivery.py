@@ -27,7 +27,10 @@ class PostgresDelivery:
         if demand is None:
             return Exchanged(await self._line.value("finish", **finish_call(outcomes)))
         self._claims += 1
-        call = claim_call(demand, self._since, self._last_tenant, self._claims)
+        # If the connection breaks, the next one may lead to a server that lost commits, where older
+        # transaction ids are issued once more.
+        since, self._since = self._since, "0"
+        call = claim_call(demand, since, self._last_tenant, self._claims)
         if outcomes:
             answer = await self._line.value("turn", **finish_call(outcomes), **call)
         else:
