@@ -14,7 +14,7 @@ from benchmarks.system import SYSTEMS, System
 
 SCENARIOS = [
     *("enqueue", "drain", "limited", "pickup", "overhead"),
-    *("growth", "snapshot", "streams", "idle", "memory"),
+    *("growth", "snapshot", "streams", "idle", "memory", "loaded"),
 ]
 RESULTS = Path(__file__).parent / "results"
 REPEATS = {Size.TINY: 1, Size.QUICK: 3, Size.FULL: 5}
