@@ -17,7 +17,7 @@ class Canceller(Abuser):
 
     name: ClassVar[str] = "cancel"
     callers: ClassVar[int] = 30
-    pause: ClassVar[float] = 60.0
+    pause: ClassVar[float] = 180.0
 
     async def prepare(self) -> None:
         self._rounds = [0] * self.callers

@@ -5,7 +5,8 @@ from typing import ClassVar
 from benchmarks.soak.abuser import Abuser
 
 LARGEST = 16 * 1_048_576
-SMALL = (b"[]", b"{}", b'{"a":1}', b"1")
+# Payloads that the task refuses: millions of jobs would be a matter of quotas.
+SMALL = (b"[]", b"{}", b'{"a":1}')
 
 
 class JsonSender(Abuser):
