@@ -16,7 +16,7 @@ import psycopg
 from benchmarks.soak import report
 from benchmarks.soak.abusers import ABUSERS
 from benchmarks.soak.gauges import Connections, Gauge
-from benchmarks.soak.latency import Latencies
+from benchmarks.soak.latency import Latencies, quantile
 from benchmarks.soak.outcome import Outcome
 from benchmarks.soak.stage import ABUSER, TENANT, VISITOR, Stage, is_silent, staged
 from benchmarks.soak.tenant import Tenant
@@ -28,6 +28,8 @@ MINUTE = 60.0
 GAP = 0.5
 # Pools fill, modules are loaded.
 WARM_UP = 2.0
+# Before the abuse begins, the tenant is measured alone: what this machine gives at best.
+ALONE = 60.0
 LAG_GAP = 0.05
 # How long servers have to get back to where they were.
 RECOVERY = 90.0
@@ -75,10 +77,14 @@ async def soak(stage: Stage, abusers: list[str], minutes: float) -> Outcome:
     async with asyncio.TaskGroup() as group:
         callers = [group.create_task(call) for call in calling]
         await asyncio.sleep(WARM_UP)
+        tenant.forget()
+        await asyncio.sleep(min(ALONE, minutes * MINUTE / 10))
+        alone = quantile(tenant.all_of(Tenant.PLAIN), 0.99)
         attack = await start_attack(stage, abusers, stage.keys["abuser"])
-        tenant.taken.clear()
-        visitor.taken.clear()
+        tenant.forget()
+        visitor.forget()
         outcome = begin(stage, attack, minutes, tenant, visitor)
+        outcome.p99_alone = alone
         telling = group.create_task(listen(attack, outcome))
         await watch(outcome, minutes * MINUTE)
         await end_attack(attack, outcome)

@@ -29,6 +29,9 @@ class Latencies:
         finally:
             self.taken[operation].append(time.perf_counter() - began)
 
+    def forget(self) -> None:
+        self.taken.clear()
+
     def all_of(self, operations: set[str]) -> list[float]:
         return [second for name in operations for second in self.taken.get(name, ())]
 

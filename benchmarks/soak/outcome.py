@@ -30,6 +30,7 @@ class Outcome:
     broken: list[str] = field(default_factory=list)
     has_recovered: bool = False
     seconds: float = 0.0
+    p99_alone: float = 0.0
 
     @property
     def p99(self) -> float:
@@ -79,6 +80,7 @@ class Outcome:
         return {
             "minutes": self.minutes,
             "goals missed": self.misses(),
+            "p99": {"alone": self.p99_alone, "tenant": self.p99, "visitor": self.visitor_p99},
             "tenant": rows_of(self.tenant),
             "visitor": rows_of(self.visitor),
             "failures": {"tenant": self.tenant.failures, "visitor": self.visitor.failures},
