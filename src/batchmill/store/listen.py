@@ -1,6 +1,11 @@
-"""One connection per process hears every NOTIFY and rings the bells of those who wait."""
+"""One connection per process hears every NOTIFY and rings the bells of those who wait.
+
+Every role of the server can listen too, so notices name batches, jobs and workers by digests with a
+key that only the engine has.
+"""
 
 import asyncio
+import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,10 +14,13 @@ from contextlib import contextmanager, suppress
 from psycopg.pq.abc import PGconn
 
 from batchmill.store.backoff import Backoff
-from batchmill.store.database import Database
+from batchmill.store.database import Database, rows
 from batchmill.store.errors import is_unavailable, translated
 
 log = logging.getLogger("batchmill.listen")
+
+# What they tell concerns no tenant, so they are sent as they are.
+PLAIN = ("work", "upkeep")
 
 
 class Bell:
@@ -41,6 +49,8 @@ class Listener:
     def __init__(self, database: Database):
         self._database = database
         self._bells: defaultdict[str, set[Bell]] = defaultdict(set)
+        self._topics: dict[str, str] = {}
+        self._key: bytes | None = None
         self._running: asyncio.Task[None] | None = None
         self.hears = False
 
@@ -49,6 +59,7 @@ class Listener:
         bell = Bell()
         for topic in topics:
             self._bells[topic].add(bell)
+            self._topics[self._payload(topic)] = topic
         self._start()
         try:
             yield bell
@@ -57,6 +68,7 @@ class Listener:
                 self._bells[topic].discard(bell)
                 if not self._bells[topic]:
                     del self._bells[topic]
+                    self._topics.pop(self._payload(topic), None)
 
     async def close(self) -> None:
         if self._running is not None:
@@ -84,6 +96,9 @@ class Listener:
     async def _hear(self, backoff: Backoff) -> None:
         with translated():
             async with await self._database.connect() as conn:
+                (found,) = await rows(conn, "listening_key", {})
+                self._key = found["listening_key"]
+                self._topics = {self._payload(topic): topic for topic in self._bells}
                 await conn.execute("listen batchmill")
                 self.hears = True
                 backoff.reset()
@@ -101,9 +116,15 @@ class Listener:
                 told.clear()
                 pgconn.consume_input()
                 while notice := pgconn.notifies():
-                    self._ring(notice.extra.decode())
+                    self._ring(self._topics.get(notice.extra.decode(), ""))
         finally:
             loop.remove_reader(socket)
+
+    def _payload(self, topic: str) -> str:
+        """How a notice names it: the SQL function `topic` does the same."""
+        if topic in PLAIN:
+            return topic
+        return hashlib.sha256((self._key or b"") + topic.encode()).hexdigest()[:32]
 
     def _ring(self, topic: str) -> None:
         for bell in self._bells.get(topic, ()):

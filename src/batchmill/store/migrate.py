@@ -58,8 +58,9 @@ def script(installed: int = 0) -> str:
     """Everything that brings `installed` up to the newest version, as one text."""
     return "\n".join(
         [
-            *(step(migration) for migration in pending(installed)),
+            # Functions depend on the columns that migrations change.
             DROP_FUNCTIONS,
+            *(step(migration) for migration in pending(installed)),
             "set local search_path = batchmill, pg_catalog;",
             functions(),
             f"update schema_version set functions = '{functions_digest()}' "
@@ -76,7 +77,8 @@ do $$
 declare
     old record;
 begin
-    for old in select p.oid::regprocedure as name from pg_proc p
+    -- Their names first: what depends on one goes with it, and has no name any more.
+    for old in select unnest(array_agg(p.oid::regprocedure::text)) as name from pg_proc p
         join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'batchmill'
     loop
         execute 'drop function if exists ' || old.name || ' cascade';

@@ -1,21 +1,53 @@
--- Whom a call acts for: one tenant, where the service has taken the role that sees one, else everyone.
+-- Functions that run as their owner cannot learn from current_user who calls them. They look at the session: at
+-- the role that it has taken, or else at the one that it logged in as. Neither can be set to a role that the
+-- session is not a member of.
+
+-- Whose rows the session may see and change: null for the engine, which has all tenants; the name of a tenant; ''
+-- for everyone else, who have nothing. The setting `batchmill.tenant` counts only in a session that could act as
+-- the engine too: every role can set it.
+create function seen_tenant() returns text
+language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    taken name := current_setting('role');
+begin
+    if taken = 'none' then
+        taken := session_user;
+    end if;
+    if taken = 'batchmill_tenant' then
+        return case when pg_has_role(session_user, current_user, 'member')
+            then coalesce(current_setting('batchmill.tenant', true), '') else '' end;
+    end if;
+    return case when pg_has_role(taken, current_user, 'member') or may_write_everything(taken) then null else '' end;
+end $$;
+
+-- Whether an operator has let a role past row-level security and granted it the tables.
+create function may_write_everything(role name) returns boolean
+language sql stable
+return coalesce((select rolbypassrls from pg_roles where rolname = role), false)
+    and has_table_privilege(role, 'batchmill.jobs', 'insert')
+    and has_table_privilege(role, 'batchmill.jobs', 'delete');
+
+-- The tenant that a call acts for, null for all of them.
 create function acting_tenant() returns text
 language plpgsql stable as $$
 declare
-    acting text := nullif(current_setting('batchmill.tenant', true), '');
+    seen text := seen_tenant();
 begin
-    if current_setting('role') <> 'batchmill_tenant' then
-        return null;
-    end if;
-    if acting is null then
+    if seen = '' and current_setting('role') = 'batchmill_tenant'
+        and pg_has_role(session_user, current_user, 'member') then
         raise exception 'No tenant is set: call set_config(''batchmill.tenant'', …, true).'
             using errcode = 'BM002';
+    elsif seen = '' then
+        raise exception 'The role % may not act for any tenant: see "Roles" in docs/howto/operations.md.', session_user
+            using errcode = 'insufficient_privilege';
     end if;
-    return acting;
+    return seen;
 end $$;
 
 create function is_own(of_tenant text) returns boolean
 language plpgsql stable as $$
+declare
+    seen text := seen_tenant();
 begin
-    return coalesce(of_tenant = acting_tenant(), true);
+    return seen is null or seen <> '' and seen = of_tenant;
 end $$;

@@ -1,13 +1,15 @@
 -- Tasks that come with batchmill: nobody submits to them but the engine.
 create function is_builtin(task text) returns boolean
-language sql immutable parallel safe as $$ select starts_with(task, 'batchmill.') $$;
+language sql immutable parallel safe
+return starts_with(task, 'batchmill.');
 
 -- Every limit that a job may count on, with the template that stands for it if there is one. A batch
 -- of a keyed task spreads over lanes, so there a limit counts it; elsewhere its one lane does. What
 -- comes with batchmill takes no slot of those that were set for the user's own work.
 create function limit_names(task text, tenant text, batch_id uuid, key text)
 returns table (name text, template text)
-language sql immutable parallel safe as $$
+language sql immutable parallel safe
+begin atomic
     select name, template from (values
         ('system', null, not batchmill.is_builtin(task)),
         ('task:' || task, null, true),
@@ -19,17 +21,16 @@ language sql immutable parallel safe as $$
         ('task:' || task || '/batch:' || batch_id::text, 'task:' || task || '/batch:*',
             batch_id is not null and key <> '')
     ) as fits (name, template, fit)
-    where fit
-$$;
+    where fit;
+end;
 
 -- The names of all limits that these lanes may count on.
 create function limits_over(lane_ids bigint[]) returns text[]
-language sql stable as $$
-    select array(
-        select distinct n.name from lanes l
-        cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
-        where l.id = any (lane_ids))
-$$;
+language sql stable
+return array(
+    select distinct n.name from lanes l
+    cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
+    where l.id = any (lane_ids));
 
 -- Whether there is anything to count beside the lanes themselves.
 create function have_limits(lane_ids bigint[]) returns boolean
@@ -41,38 +42,41 @@ end $$;
 
 -- Claims and completions hold this shared; whoever makes or drops a limit holds it alone, so that
 -- `running` starts from a count nobody changes meanwhile.
-create function hold_limits_still() returns void language sql as $$
-    select pg_advisory_xact_lock(hashtext('batchmill.limits'))
-$$;
+create function hold_limits_still() returns void language sql
+begin atomic
+    select pg_advisory_xact_lock(hashtext('batchmill.limits'));
+end;
 
-create function hold_limits_shared() returns void language sql as $$
-    select pg_advisory_xact_lock_shared(hashtext('batchmill.limits'))
-$$;
+create function hold_limits_shared() returns void language sql
+begin atomic
+    select pg_advisory_xact_lock_shared(hashtext('batchmill.limits'));
+end;
 
 create function running_under(limit_name text) returns integer
-language sql stable as $$
+language sql stable
+begin atomic
     select coalesce(sum(l.running), 0)::integer
     from lanes l cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
-    where l.is_busy and n.name = limit_name
-$$;
+    where l.is_busy and n.name = limit_name;
+end;
 
 -- How many more jobs may start now, or once so many of those that run have ended.
 create function free_slots(m limits, moment timestamptz, ending integer default 0) returns integer
-language sql stable as $$
-    select least(
-        coalesce(m.slots - m.running + ending, 2147483647),
-        coalesce(m.rate - (
-            select coalesce(sum(n), 0)::integer from unnest(m.started_at, m.started) as s (at, n)
-            where at > moment - make_interval(secs => m.period)), 2147483647))
-$$;
+language sql stable
+return least(
+    coalesce(m.slots - m.running + ending, 2147483647),
+    coalesce(m.rate - (
+        select coalesce(sum(n), 0)::integer from unnest(m.started_at, m.started) as s (at, n)
+        where at > moment - make_interval(secs => m.period)), 2147483647));
 
 -- What a template declares for the limits it stands for.
 create function declared_by(template_name text)
 returns table (slots integer, rate integer, period double precision, paused boolean)
-language sql stable as $$
+language sql stable
+begin atomic
     select coalesce(set_slots, declared_slots), rate, period, paused
-    from limits where name = template_name
-$$;
+    from limits where name = template_name;
+end;
 
 -- Makes the limits that templates stand for, for these lanes, where they do not exist yet. Whoever
 -- starts or ends a job comes by here first, so what runs does not change while it is counted.
@@ -96,10 +100,11 @@ end $$;
 
 -- The slots of a batch's lane. Keyed tasks spread a batch over lanes, so there a limit row counts it.
 create function lane_slots(of_task text, of_batch uuid) returns integer
-language sql stable as $$
+language sql stable
+begin atomic
     select m.slots from limits m join tasks t on t.name = of_task
-    where of_batch is not null and not t.keyed and m.name = 'task:' || of_task || '/batch:*'
-$$;
+    where of_batch is not null and not t.keyed and m.name = 'task:' || of_task || '/batch:*';
+end;
 
 -- Brings what stands below a template in line with it. The caller holds the limits still.
 create function spread_template(template_name text) returns void

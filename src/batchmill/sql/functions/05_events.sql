@@ -4,6 +4,5 @@ create type telling as (type text, upto integer, job_ids bigint[], positions int
 
 -- Most events tell this; the name of a task needs no escaping.
 create function attempt_data(task text, attempt integer) returns json
-language sql stable as $$
-    select ('{"task": "' || task || '", "attempt": ' || attempt || '}')::json
-$$;
+language sql stable
+return ('{"task": "' || task || '", "attempt": ' || attempt || '}')::json;

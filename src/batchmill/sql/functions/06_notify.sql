@@ -7,6 +7,21 @@ begin
     end if;
 end $$;
 
+-- Every role that can connect can listen, so what is sent names no batch and no job: the topic of one is a digest
+-- with a key that only the engine has.
+create function topic(name text) returns text
+language plpgsql stable as $$
+begin
+    return (select left(encode(sha256(secret || convert_to(topic.name, 'UTF8')), 'hex'), 32) from topic_key);
+end $$;
+
+-- For processes of the engine, which wait for topics.
+create function listening_key() returns bytea
+language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    return (select secret from topic_key where seen_tenant() is null);
+end $$;
+
 -- Asks for a notice of what happens to a batch in the next minute; of a job, of its end.
 create function watch_batch(of_batch uuid) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -25,5 +40,5 @@ end $$;
 create function notify_watchers(batch_ids uuid[]) returns void
 language plpgsql as $$
 begin
-    perform pg_notify('batchmill', 'batch:' || id) from unnest(batch_ids) as id;
+    perform pg_notify('batchmill', topic('batch:' || id)) from unnest(batch_ids) as id;
 end $$;

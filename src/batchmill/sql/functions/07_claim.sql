@@ -260,7 +260,8 @@ end $$;
 -- The limits that have room for lanes parked behind them, by task, with the first tenant of these lanes.
 create function parked_lanes(of_tasks text[], ending bigint[], moment timestamptz)
 returns table (limit_id bigint, task text, room integer, tenant text, is_shared boolean)
-language sql stable as $$
+language sql stable
+begin atomic
     with ends as materialized (
         select n.name, count(*)::integer as lanes from lanes l
         cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
@@ -278,8 +279,8 @@ language sql stable as $$
     cross join lateral (
         select l.tenant from lanes l where l.blocked_by = o.id and l.task = t.task
         order by l.tenant limit 1) f
-    where o.room > 0
-$$;
+    where o.room > 0;
+end;
 
 -- Claims from lanes that are held together with all above them.
 create function claim_from(
@@ -515,7 +516,8 @@ create function startable_jobs(turns bigint[], counts integer[], moment timestam
 returns table (
     lane_id bigint, task text, tenant text, batch_id uuid, key text, slots integer,
     job_ids bigint[], ranks integer[], more boolean)
-language sql stable as $$
+language sql stable
+begin atomic
     select l.id, l.task, l.tenant, l.batch_id, l.key, l.slots, j.ids, j.ranks, j.n >= cut.at_most
     from unnest(turns, counts) as t (id, n)
     cross join lateral (select * from lanes where lanes.id = t.id offset 0) l
@@ -533,8 +535,8 @@ language sql stable as $$
                  where lane_id = l.id and is_scheduled and run_at <= moment
                  order by run_at, -priority, id + 0 limit cut.at_most)
             ) due order by rank, id limit cut.at_most) first
-    ) j
-$$;
+    ) j;
+end;
 
 -- Makes chosen jobs running, a new attempt and a new fence each, and tells it in their batches.
 -- Returns them in the order of the lanes in `touched`, and what each lane's jobs have in common.

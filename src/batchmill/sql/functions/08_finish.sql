@@ -204,7 +204,7 @@ begin
         perform notify_workers(stages);
     end if;
     if watched_jobs is not null then
-        perform pg_notify('batchmill', 'job:' || id) from unnest(watched_jobs) as id;
+        perform pg_notify('batchmill', topic('job:' || id)) from unnest(watched_jobs) as id;
     end if;
     if watched_batches is not null then
         perform notify_watchers(watched_batches);
@@ -217,7 +217,8 @@ end $$;
 
 -- Takes ended attempts off the counts of the limits over their lanes.
 create function count_ends(lane_ids bigint[], counts integer[]) returns void
-language sql as $$
+language sql
+begin atomic
     update limits m set running = m.running - e.n
     from (
         select n.name, sum(c.n) as n
@@ -225,48 +226,47 @@ language sql as $$
         cross join lateral (select * from lanes where lanes.id = c.lane_id offset 0) l
         cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
         group by n.name) e
-    where m.name = any (array[e.name])
-$$;
+    where m.name = any (array[e.name]);
+end;
 
 create function said_progress(progress json) returns json
-language sql stable as $$ select case when progress::text <> 'null' then progress end $$;
+language sql stable
+return case when progress::text <> 'null' then progress end;
 
 -- The attempts of a job that did not succeed, with the one that ends now.
 create function attempts_with(j jobs, detail json, moment timestamptz) returns jsonb
-language sql stable as $$
-    select coalesce(j.attempts, '[]') || jsonb_build_array(
-        (detail -> 'error')::jsonb || jsonb_build_object(
-            'task', j.task, 'attempt', j.attempt, 'started_at', j.started_at, 'ended_at', moment,
-            'worker', (select name from workers where id = j.worker_id)))
-$$;
+language sql stable
+return coalesce(j.attempts, '[]') || jsonb_build_array(
+    (detail -> 'error')::jsonb || jsonb_build_object(
+        'task', j.task, 'attempt', j.attempt, 'started_at', j.started_at, 'ended_at', moment,
+        'worker', (select name from workers where id = j.worker_id)));
 
 create function event_type(kind text) returns text
-language sql immutable as $$
-    select case kind
-        when 'completed' then 'job_completed'
-        when 'failed' then 'job_failed'
-        when 'retry' then 'job_retrying'
-        when 'advance' then 'job_stage'
-        when 'snooze' then 'job_snoozed'
-        when 'release' then 'job_released'
-        when 'cancelled' then 'job_cancelled'
-    end
-$$;
+language sql immutable
+return case kind
+    when 'completed' then 'job_completed'
+    when 'failed' then 'job_failed'
+    when 'retry' then 'job_retrying'
+    when 'advance' then 'job_stage'
+    when 'snooze' then 'job_snoozed'
+    when 'release' then 'job_released'
+    when 'cancelled' then 'job_cancelled'
+end;
 
 -- Whether all there is to tell is which attempt it was.
 create function is_plain(kind text) returns boolean
-language sql immutable as $$ select kind in ('completed', 'release', 'cancelled') $$;
+language sql immutable
+return kind in ('completed', 'release', 'cancelled');
 
 -- What else there is to tell.
 create function event_data(kind text, task text, attempt integer, detail json) returns json
-language sql stable as $$
-    select case kind
-        when 'failed' then json_build_object('task', task, 'attempt', attempt,
-            'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message')
-        when 'retry' then json_build_object('task', task, 'attempt', attempt,
-            'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message',
-            'delay', detail -> 'delay')
-        when 'advance' then json_build_object('from', task, 'task', detail ->> 'task')
-        when 'snooze' then json_build_object('task', task, 'delay', detail -> 'delay')
-    end
-$$;
+language sql stable
+return case kind
+    when 'failed' then json_build_object('task', task, 'attempt', attempt,
+        'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message')
+    when 'retry' then json_build_object('task', task, 'attempt', attempt,
+        'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message',
+        'delay', detail -> 'delay')
+    when 'advance' then json_build_object('from', task, 'task', detail ->> 'task')
+    when 'snooze' then json_build_object('task', task, 'delay', detail -> 'delay')
+end;

@@ -1,14 +1,13 @@
 -- How a batch stands once all its jobs have ended.
 create function final_state(b batches) returns batch_state
-language sql immutable as $$
-    select case
-        when b.cancelled_at is not null then 'cancelled'
-        when b.completed = b.total then 'completed'
-        when b.cancelled = b.total then 'cancelled'
-        when b.completed > 0 then 'partial'
-        else 'failed'
-    end::batch_state
-$$;
+language sql immutable
+return case
+    when b.cancelled_at is not null then 'cancelled'
+    when b.completed = b.total then 'completed'
+    when b.cancelled = b.total then 'cancelled'
+    when b.completed > 0 then 'partial'
+    else 'failed'
+end::batch_state;
 
 -- Ends batches whose last job has ended: state, last event, callback, who is told, and what they no
 -- longer need. The caller holds their rows, so each ends once.
@@ -36,7 +35,7 @@ begin
         perform tell_finished(batch_ids, moment);
     end if;
 
-    perform pg_notify('batchmill', 'done:' || id) from batches
+    perform pg_notify('batchmill', topic('done:' || id)) from batches
     where id = any (batch_ids) and watched_until > moment;
     perform notify_workers(array(select on_finish from batches where id = any (batch_ids)));
     -- A claim may be looking into an empty lane and wait for what is held here: what it holds is left
@@ -53,17 +52,17 @@ end $$;
 
 -- The limit that a batch was submitted with; it goes when the batch ends and comes back on a retry.
 create function make_batch_limit(b batches) returns void
-language sql as $$
+language sql
+begin atomic
     insert into limits (name, set_slots, declared_slots, declared_rate, declared_period, declared_paused)
     select 'batch:' || b.id, b.slots, t.slots, t.rate, t.period, coalesce(t.paused, false)
     from (select) one left join declared_by('batch:*') t on true
     where b.slots is not null
-    on conflict do nothing
-$$;
+    on conflict do nothing;
+end;
 
 create function batch_summary(b batches) returns json
-language sql stable as $$
-    select json_build_object('batch_id', b.id, 'tenant', b.tenant, 'state', b.state, 'total', b.total,
-        'completed', b.completed, 'failed', b.failed, 'cancelled', b.cancelled,
-        'generation', b.generation)
-$$;
+language sql stable
+return json_build_object('batch_id', b.id, 'tenant', b.tenant, 'state', b.state, 'total', b.total,
+    'completed', b.completed, 'failed', b.failed, 'cancelled', b.cancelled,
+    'generation', b.generation);

@@ -112,15 +112,13 @@ end $$;
 
 -- These two are stable, as what they call is: so the planner can put them in place.
 create function due_at(options jsonb, moment timestamptz) returns timestamptz
-language sql stable as $$
-    select coalesce((options ->> 'run_at')::timestamptz,
-        moment + make_interval(secs => (options ->> 'delay')::float8), moment)
-$$;
+language sql stable
+return coalesce((options ->> 'run_at')::timestamptz,
+    moment + make_interval(secs => (options ->> 'delay')::float8), moment);
 
 create function expiry_of(options jsonb, moment timestamptz) returns timestamptz
-language sql stable as $$
-    select moment + make_interval(secs => coalesce((options ->> 'expires_in')::float8, 30 * 86400))
-$$;
+language sql stable
+return moment + make_interval(secs => coalesce((options ->> 'expires_in')::float8, 30 * 86400));
 
 -- Takes an idempotency key, or returns the request that has it: whoever comes second waits here until
 -- the first has committed. A null digest means that the caller is still reading what it submits.

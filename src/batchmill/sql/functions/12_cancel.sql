@@ -63,7 +63,7 @@ begin
         where id = any (job_ids) and state = 'running' and cancelled_at is null
         returning worker_id
     ), rung as (
-        select count(pg_notify('batchmill', 'cancel:' || worker_id))
+        select count(pg_notify('batchmill', topic('cancel:' || worker_id)))
         from (select distinct worker_id from told) w
     )
     select count(*) into interrupted from told cross join rung;

@@ -58,40 +58,6 @@ begin
     return coalesce(lapsed, '[]');
 end $$;
 
--- Files live as long as what names them, and a schedule has no end.
-create function check_scheduled(payload json) returns void
-language plpgsql as $$
-begin
-    if batchmill.named_artifacts(payload::text) <> '{}' then
-        raise exception 'A schedule cannot name an artifact, which would be gone when it fires: give an address to fetch.'
-            using errcode = 'BM002';
-    end if;
-end $$;
-
--- Fires a schedule for the given times and moves it on, unless someone has meanwhile. One that cannot
--- fire moves on too, with the reason: those that are due come behind it.
-create function fire_schedule(
-    of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz,
-    reason text
-) returns boolean
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
-declare
-    fired schedules;
-begin
-    update schedules
-    set next_at = then_at, last_at = coalesce(times[cardinality(times)], last_at), error = reason
-    where tenant = of_tenant and name = schedule_name and next_at = expected and not paused
-    returning * into fired;
-    if fired.name is null then
-        return false;
-    end if;
-    perform enqueue(fired.task, fired.payload, jsonb_build_object(
-        'tenant', fired.tenant, 'priority', fired.priority, 'key', fired.key,
-        'labels', jsonb_build_object('schedule', fired.name, 'due', due)))
-    from unnest(times) as due;
-    return true;
-end $$;
-
 -- Lets go of what has expired; batches that have not finished have to be cancelled first.
 create function expire(today date) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -151,19 +117,17 @@ begin
 end $$;
 
 create function is_outdated(m limits) returns boolean
-language sql stable as $$
-    select exists (
-        select from declared_by(m.template) t
-        where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
-            is distinct from (t.slots, t.rate, t.period, t.paused))
-$$;
+language sql stable
+return exists (
+    select from declared_by(m.template) t
+    where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
+        is distinct from (t.slots, t.rate, t.period, t.paused));
 
 create function is_idle(m limits) returns boolean
-language sql stable as $$
-    select m.template is not null and m.running = 0 and not m.parked and not m.paused
-        and m.set_slots is null and m.set_rate is null and not exists (
-            select from unnest(m.started_at) as at where at > clock() - make_interval(secs => m.period))
-$$;
+language sql stable
+return m.template is not null and m.running = 0 and not m.parked and not m.paused
+    and m.set_slots is null and m.set_rate is null and not exists (
+        select from unnest(m.started_at) as at where at > clock() - make_interval(secs => m.period));
 
 -- Adds up the minutes that have passed since the last time.
 create function add_statistics() returns void

@@ -1,6 +1,6 @@
 -- The role that sees one tenant: it owns nothing and bypasses nothing. Reading is up to the policies
--- below; what changes jobs goes through functions that run as their owner, since limits count the jobs
--- of all tenants, and that look whose they are.
+-- below; everything that writes goes through functions that run as their owner, since limits count the jobs of
+-- all tenants, and that check whose row it is.
 create function make_tenant_role() returns boolean
 language plpgsql as $$
 begin
@@ -19,15 +19,15 @@ exception
 end $$;
 
 create function can_act_for_tenants() returns boolean
-language sql stable as $$
-    -- From 16 on, being a member does not mean that one may take the role.
-    select exists (select from pg_roles where rolname = 'batchmill_tenant')
-        and pg_has_role(current_user, 'batchmill_tenant',
-            case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end)
-$$;
+language sql stable
+-- From 16 on, being a member does not mean that one may take the role.
+return exists (select from pg_roles where rolname = 'batchmill_tenant')
+    and pg_has_role(current_user, 'batchmill_tenant',
+        case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end);
 
--- Hides rows from everyone but the owner, and from the owner's tenants all but their own. Called after
--- every migration, so that no table with a tenant is left out.
+-- Hides rows from everyone but the owner, and from the owner's tenants all but their own; lets nobody call a
+-- function who does not need it. Called after every migration, so that no table with a tenant and no function is
+-- left out.
 create function guard_tables() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -47,16 +47,14 @@ begin
             perform guard_table(guarded.name, guarded.owner);
         end if;
         if has_role and guarded.is_closed and not guarded.relispartition then
-            execute format(
-                'create policy tenant on %I to batchmill_tenant
-                 using (tenant = nullif(current_setting(''batchmill.tenant'', true), ''''))
-                 with check (tenant = nullif(current_setting(''batchmill.tenant'', true), ''''))',
-                guarded.name);
+            perform open_to_tenants(guarded.name);
         end if;
     end loop;
+    perform guard_functions();
     if has_role then
         perform grant_to_tenants();
     end if;
+    perform grant_to_writers();
 end $$;
 
 create function guard_table(name text, owner text) returns void
@@ -66,11 +64,69 @@ begin
     execute format('create policy engine on %I to %I using (true) with check (true)', name, owner);
 end $$;
 
+-- As in seen_tenant(), the setting counts only where the session could act as the engine too. It is looked up once
+-- for a query, not for each row. It uses no function of this schema, because every upgrade drops those.
+create function open_to_tenants(table_name text) returns void
+language plpgsql as $$
+declare
+    is_own constant text := $policy$tenant = (
+        select nullif(current_setting('batchmill.tenant', true), '') from pg_class c
+        where c.oid = 'batchmill.batches'::regclass and pg_has_role(session_user, c.relowner, 'member'))$policy$;
+begin
+    execute format('create policy tenant on %I to batchmill_tenant using (%s) with check (%s)',
+        table_name, is_own, is_own);
+end $$;
+
+-- Postgres lets everyone call a new function, and looks its names up in the schemas of the caller. A body in standard
+-- SQL is bound to what it names when it is created: it needs no path, and can be inlined, which a function with
+-- settings cannot.
+create function guard_functions() returns void
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    guarded record;
+begin
+    for guarded in
+        select p.oid::regprocedure as name, has_function_privilege('public', p.oid, 'execute') as is_public,
+            p.prosqlbody is null and not exists (
+                select from unnest(p.proconfig) as setting where starts_with(setting, 'search_path=')) as is_loose
+        from pg_proc p where p.pronamespace = 'batchmill'::regnamespace
+    loop
+        if guarded.is_public then
+            execute format('revoke all on function %s from public', guarded.name);
+        end if;
+        if guarded.is_loose then
+            execute format('alter function %s set search_path = batchmill, pg_catalog, pg_temp', guarded.name);
+        end if;
+    end loop;
+end $$;
+
+-- All that a request of a tenant needs. Whatever writes asks whose row it is: see is_own().
 create function grant_to_tenants() returns void
 language plpgsql as $$
 begin
+    revoke all on all tables in schema batchmill from batchmill_tenant;
+    revoke all on all functions in schema batchmill from batchmill_tenant;
     grant usage on schema batchmill to batchmill_tenant;
     grant select on batches, jobs, finished, event_blocks, events, lanes, tasks, notifications, webhooks,
-        artifacts, artifact_uses to batchmill_tenant;
-    grant select, insert, update, delete on schedules to batchmill_tenant;
+        artifacts, artifact_uses, schedules to batchmill_tenant;
+    grant execute on function clock, seen_tenant, is_builtin, named_artifacts,
+        submit, enqueue, cancel_batch, cancel_job, retry_batch, retry_job, delete_batch, watch_batch, watch_job,
+        notify_batch, save_webhook, rotate_webhook, enable_webhook, delete_webhook,
+        begin_input, grow_artifact, end_artifact, give_up_artifact, delete_artifact, forget_artifacts, count_download,
+        save_schedule, pause_schedule, delete_schedule, count_operations to batchmill_tenant;
+end $$;
+
+-- Roles that an operator granted the tables to may call the functions as well. Every upgrade makes functions anew,
+-- so grants on them would be lost.
+create function grant_to_writers() returns void
+language plpgsql as $$
+declare
+    writer text;
+begin
+    for writer in
+        select distinct pg_get_userbyid(a.grantee) from pg_class c cross join lateral aclexplode(c.relacl) a
+        where c.oid = 'jobs'::regclass and a.privilege_type = 'INSERT' and a.grantee not in (0, c.relowner)
+    loop
+        execute format('grant execute on all functions in schema batchmill to %I', writer);
+    end loop;
 end $$;

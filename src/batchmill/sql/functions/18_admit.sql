@@ -31,14 +31,14 @@ begin
 end $$;
 
 create function is_valid(key api_keys, moment timestamptz) returns boolean
-language sql immutable as $$
-    select key.revoked_at is null and (key.expires_at is null or key.expires_at > moment)
-$$;
+language sql immutable
+return key.revoked_at is null and (key.expires_at is null or key.expires_at > moment);
 
 create function quota_of(of_tenant text) returns quotas
-language sql stable as $$
-    select * from quotas where tenant in (of_tenant, '*') order by tenant = '*' limit 1
-$$;
+language sql stable
+begin atomic
+    select * from quotas where tenant in (of_tenant, '*') order by tenant = '*' limit 1;
+end;
 
 -- The seconds until there may be another request, if the minute's are used up.
 create function count_request(of_tenant text, most integer, moment timestamptz) returns float8

@@ -2,12 +2,13 @@
 
 -- Adds bytes to what a tenant has in the store, or takes some off. Returns how many there are.
 create function count_stored(of_tenant text, more bigint) returns bigint
-language sql as $$
+language sql
+begin atomic
     insert into usage (tenant, minute, day, stored_bytes)
     values (of_tenant, date_trunc('minute', clock()), day_of(clock()), greatest(more, 0))
     on conflict (tenant) do update set stored_bytes = usage.stored_bytes + more
-    returning stored_bytes
-$$;
+    returning stored_bytes;
+end;
 
 create function add_artifact(
     of_tenant text, of_kind text, of_batch uuid, of_job bigint, of_fence bigint, of_name text, of_type text,
@@ -132,16 +133,15 @@ end $$;
 
 -- Whether a batch or a job that is not finished has made or been given a file.
 create function is_needed(file artifacts) returns boolean
-language sql stable as $$
-    select exists (
-        select from batches b where b.finished_at is null and b.id in (
-            select file.batch_id union all
-            select batch_id from artifact_uses where artifact_id = file.id)
-    ) or exists (
-        select from jobs j where j.id in (
-            select file.job_id union all
-            select job_id from artifact_uses where artifact_id = file.id))
-$$;
+language sql stable
+return exists (
+    select from batches b where b.finished_at is null and b.id in (
+        select file.batch_id union all
+        select batch_id from artifact_uses where artifact_id = file.id)
+) or exists (
+    select from jobs j where j.id in (
+        select file.job_id union all
+        select job_id from artifact_uses where artifact_id = file.id));
 
 -- Removes the rows of files that are no more.
 create function forget_artifacts(of_ids uuid[]) returns void
@@ -168,11 +168,12 @@ $$;
 
 -- The artifacts that a JSON text names: {"artifact": "…"}, anywhere in it.
 create function named_artifacts(in_text text) returns uuid[]
-language sql immutable as $$
+language sql immutable
+begin atomic
     select coalesce(array_agg(distinct found[1]::uuid), '{}')
     from regexp_matches(in_text, '"artifact"\s*:\s*"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"', 'gi') found
-    where strpos(in_text, '"artifact"') > 0
-$$;
+    where strpos(in_text, '"artifact"') > 0;
+end;
 
 -- Keeps artifacts as long as a batch or a job that names them. Those of others do not exist.
 create function take_artifacts(
@@ -201,12 +202,11 @@ end $$;
 
 -- Whether all that a result names is still there.
 create function has_its_artifacts(result json, of_tenant text) returns boolean
-language sql stable as $$
-    select not exists (
-        select from unnest(named_artifacts(result::text)) named where not exists (
-            select from artifacts a where a.id = named and a.tenant = of_tenant and a.state = 'kept'
-              and a.expires_at > clock()))
-$$;
+language sql stable
+return not exists (
+    select from unnest(named_artifacts(result::text)) named where not exists (
+        select from artifacts a where a.id = named and a.tenant = of_tenant and a.state = 'kept'
+          and a.expires_at > clock()));
 
 -- Whether any of these attempts may have written a file. Most have not, and their fences lie close together:
 -- one look at the index shows it.
@@ -245,11 +245,12 @@ end $$;
 
 -- What a checkpoint names is kept with it, for the attempts to come. The caller holds the job.
 create function keep_for_checkpoint(of_job bigint, of_fence bigint, value json) returns void
-language sql as $$
+language sql
+begin atomic
     update artifacts set state = 'kept'
     where id = any (named_artifacts(value::text)) and job_id = of_job and fence = of_fence
-      and state = 'stored'
-$$;
+      and state = 'stored';
+end;
 
 -- Gives up what belongs to a batch that is being deleted, unless someone else uses it.
 create function give_up_artifacts_of(of_batch uuid) returns void
@@ -271,11 +272,10 @@ end $$;
 
 -- Whether there are files for the upkeep to remove.
 create function has_litter() returns boolean
-language sql stable as $$
-    select exists (select from artifacts where collect_at <= clock())
-        or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
-        or exists (select from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour')
-$$;
+language sql stable
+return exists (select from artifacts where collect_at <= clock())
+    or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
+    or exists (select from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour');
 
 -- Gives up what has expired, and what nobody has written to for an hour. Returns what can be removed, so
 -- many at a time.

@@ -104,10 +104,9 @@ end $$;
 
 -- 32 bytes that nobody can guess, made where they are kept, so that no statement carries them.
 create function new_secret() returns text
-language sql volatile as $$
-    select 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
-        || uuid_send(gen_random_uuid())), 'base64')
-$$;
+language sql volatile
+return 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+    || uuid_send(gen_random_uuid())), 'base64');
 
 -- The webhook of a tenant that has this URL, made if it is not there.
 create function webhook_for(of_tenant text, of_url text, moment timestamptz) returns uuid

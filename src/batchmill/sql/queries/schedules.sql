@@ -1,34 +1,14 @@
 -- name: save_schedule
-with saved as (
-    insert into batchmill.schedules
-        (name, task, payload, key, tenant, priority, cron, timezone, missed, next_at)
-    select %(name)s, t.name, %(payload)s::json, %(key)s, %(tenant)s, %(priority)s::integer, %(cron)s,
-        %(timezone)s, %(missed)s, %(next_at)s
-    from batchmill.known_task(%(task)s) t
-    cross join lateral batchmill.check_job(
-        t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
-    cross join batchmill.check_scheduled(%(payload)s::json)
-    on conflict (tenant, name) do update set task = excluded.task, payload = excluded.payload,
-        key = excluded.key, priority = excluded.priority, missed = excluded.missed,
-        next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone)
-            then schedules.next_at else excluded.next_at end,
-        cron = excluded.cron, timezone = excluded.timezone, error = null
-    returning *
-)
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at, error
-from saved cross join pg_notify('batchmill', 'upkeep')
+from batchmill.save_schedule(%(tenant)s, %(name)s, %(task)s, %(payload)s::json, %(key)s,
+    %(priority)s::integer, %(cron)s, %(timezone)s, %(missed)s, %(next_at)s)
 
 -- name: delete_schedule
-delete from batchmill.schedules where tenant = %(tenant)s and name = %(name)s returning name
+select name from batchmill.delete_schedule(%(tenant)s, %(name)s) as name where name is not null
 
 -- name: pause_schedule
-with changed as (
-    update batchmill.schedules set paused = %(paused)s
-    where tenant = %(tenant)s and name = %(name)s
-    returning *
-)
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at, error
-from changed cross join pg_notify('batchmill', 'upkeep')
+from batchmill.pause_schedule(%(tenant)s, %(name)s, %(paused)s) where name is not null
 
 -- name: schedules
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at, error

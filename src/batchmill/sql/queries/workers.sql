@@ -14,3 +14,6 @@ where id = %(worker)s::bigint and state in ('live', 'draining')
 
 -- name: jobs_of_worker
 select id, fence, lane_id as lane from batchmill.running_jobs() where worker_id = %(worker)s::bigint
+
+-- name: listening_key
+select batchmill.listening_key()

@@ -1,0 +1,76 @@
+-- Runs a task whenever a cron expression says, or changes the schedule of that name. The caller has read the
+-- expression: `first_at` is when it fires next.
+create function save_schedule(
+    of_tenant text, of_name text, of_task text, of_payload json, of_key text, of_priority integer, of_cron text,
+    of_timezone text, of_missed text, first_at timestamptz
+) returns schedules
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    owner text := coalesce(acting_tenant(), of_tenant);
+    known tasks := known_task(of_task);
+    saved schedules;
+begin
+    perform check_job(known, json_build_object('payload', of_payload, 'key', of_key, 'priority', of_priority));
+    perform check_scheduled(of_payload);
+    insert into schedules (name, task, payload, key, tenant, priority, cron, timezone, missed, next_at)
+    values (of_name, of_task, of_payload, of_key, owner, of_priority, of_cron, of_timezone, of_missed, first_at)
+    on conflict (tenant, name) do update set task = excluded.task, payload = excluded.payload,
+        key = excluded.key, priority = excluded.priority, missed = excluded.missed,
+        next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone)
+            then schedules.next_at else excluded.next_at end,
+        cron = excluded.cron, timezone = excluded.timezone, error = null
+    returning * into saved;
+    perform pg_notify('batchmill', 'upkeep');
+    return saved;
+end $$;
+
+create function pause_schedule(of_tenant text, of_name text, is_paused boolean) returns schedules
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    changed schedules;
+begin
+    update schedules set paused = is_paused
+    where tenant = of_tenant and name = of_name and is_own(tenant)
+    returning * into changed;
+    perform pg_notify('batchmill', 'upkeep');
+    return changed;
+end $$;
+
+create function delete_schedule(of_tenant text, of_name text) returns text
+language sql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+    delete from schedules where tenant = of_tenant and name = of_name and is_own(tenant) returning name
+$$;
+
+-- Files live as long as what names them, and a schedule has no end.
+create function check_scheduled(payload json) returns void
+language plpgsql as $$
+begin
+    if batchmill.named_artifacts(payload::text) <> '{}' then
+        raise exception 'A schedule cannot name an artifact, which would be gone when it fires: give an address to fetch.'
+            using errcode = 'BM002';
+    end if;
+end $$;
+
+-- Fires a schedule for the given times and moves it on, unless someone has meanwhile. One that cannot
+-- fire moves on too, with the reason: those that are due come behind it.
+create function fire_schedule(
+    of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz,
+    reason text
+) returns boolean
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    fired schedules;
+begin
+    update schedules
+    set next_at = then_at, last_at = coalesce(times[cardinality(times)], last_at), error = reason
+    where tenant = of_tenant and name = schedule_name and next_at = expected and not paused
+    returning * into fired;
+    if fired.name is null then
+        return false;
+    end if;
+    perform enqueue(fired.task, fired.payload, jsonb_build_object(
+        'tenant', fired.tenant, 'priority', fired.priority, 'key', fired.key,
+        'labels', jsonb_build_object('schedule', fired.name, 'due', due)))
+    from unnest(times) as due;
+    return true;
+end $$;
