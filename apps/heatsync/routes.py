@@ -69,12 +69,15 @@ async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
     recent = await mill.batches(task=receive.name, state=BatchState.COMPLETED, count=RECENT)
-    async with form.read(), tables.transaction(mill) as conn:
-        batch = await mill.submit(receive, form.items(), connection=conn, **options)
+    async with form.read():
+        async with tables.transaction(
+            mill, idempotency_key=idempotency_key, tenant=visitor
+        ) as conn:
+            batch = await mill.submit(receive, form.items(), connection=conn, **options)
+            if not batch.is_existing:
+                await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
         if batch.is_existing:
             await form.drop()
-        else:
-            await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
     return {
         "success": True,
         "batchId": batch.id,

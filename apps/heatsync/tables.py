@@ -28,9 +28,12 @@ async def prepare(mill: Mill) -> None:
 
 
 @asynccontextmanager
-async def transaction(mill: Mill) -> AsyncIterator[AsyncConnection[Any]]:
+async def transaction(
+    mill: Mill, *, idempotency_key: str | None = None, tenant: str | None = None
+) -> AsyncIterator[AsyncConnection[Any]]:
+    """With the key of a submit, waits for others with that key; see `Mill.transaction`."""
     await prepare(mill)
-    async with mill.database.connection() as conn, conn.transaction():
+    async with mill.transaction(idempotency_key=idempotency_key, tenant=tenant) as conn:
         yield conn
 
 

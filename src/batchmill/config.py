@@ -45,7 +45,9 @@ class ServiceSettings:
     `trusted_proxies` are the networks whose word on the client's address counts; `public_url` is
     where clients reach the service, for links in mails and webhooks; `cors_origins` are the pages
     that may call it from a browser, none unless given. A stream says something every `keep_alive`
-    seconds, and a client that reads nothing for `patience` seconds is dropped.
+    seconds, and a client that reads nothing for `patience` seconds is dropped. A statement that a
+    request makes is ended after `statement_timeout` seconds; one that changes a whole batch, after
+    `long_statement_timeout`.
 
     There are at most so many `connections`, and so many per address that is no trusted proxy. The
     headers of a request have `header_seconds` to come. Of a body, `body_rate` bytes a second have
@@ -71,6 +73,8 @@ class ServiceSettings:
     body_seconds: float = 20
     body_rate: int = 1_000
     idle_seconds: float = 30
+    statement_timeout: float = 10
+    long_statement_timeout: float = 60
 
     @classmethod
     def read(cls) -> "ServiceSettings":

@@ -4,6 +4,7 @@
     ├── ConfigurationError       a setting, the environment or an installation is wrong
     │   └── EmbeddedError        the embedded PostgreSQL cannot be had
     ├── DatabaseUnavailable      Postgres does not answer
+    │   └── StatementTimeout     Postgres took longer than a statement may
     ├── SchemaError              the schema is missing, too old or too new
     ├── InvalidInput             what the caller gave is refused; nothing was written
     │   ├── UnknownTask
@@ -16,12 +17,14 @@
     │   └── RangeNotSatisfiable  no byte of the file lies in the range that was asked for
     ├── NotFound                 no such batch, job, artifact, limit or schedule
     ├── Conflict                 the thing is not in a state that allows it
+    │   └── RequestInProgress    another request with the same idempotency key is under way
     ├── Refused                  the caller may not do this
     │   ├── NotAuthenticated     without a key, or with one that is not valid
     │   ├── Forbidden            with this key, or from this place
     │   │   └── NotAnEntryPoint  tenants cannot submit to this task
     │   └── QuotaExceeded        more than the tenant may use, with `used` and `limit`
-    │       └── StorageExceeded  more bytes than the tenant may store
+    │       ├── StorageExceeded  more bytes than the tenant may store
+    │       └── TenantBusy       more requests at once than the tenant may make
     ├── JobFailed                raised by result() for a job that failed
     │   └── JobCancelled
     ├── LeaseLost                this attempt is no longer the newest; its writes are refused
@@ -61,6 +64,10 @@ class EmbeddedError(ConfigurationError):
 
 class DatabaseUnavailable(BatchmillError):
     code = "database_unavailable"
+
+
+class StatementTimeout(DatabaseUnavailable):
+    code = "statement_timeout"
 
 
 class SchemaError(BatchmillError):
@@ -120,6 +127,10 @@ class Conflict(BatchmillError):
     code = "conflict"
 
 
+class RequestInProgress(Conflict):
+    code = "request_in_progress"
+
+
 class Refused(BatchmillError):
     code = "refused"
 
@@ -165,6 +176,10 @@ class StorageExceeded(QuotaExceeded):
             used=used,
             limit=limit,
         )
+
+
+class TenantBusy(QuotaExceeded):
+    code = "tenant_busy"
 
 
 class JobFailed(BatchmillError):

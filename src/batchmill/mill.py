@@ -30,9 +30,17 @@ from batchmill.notify.handlers import handlers, permit
 from batchmill.registry import Registry
 from batchmill.store import admin, foreign, migrate, notifications
 from batchmill.store.admin import Filter
-from batchmill.store.database import Database, TenantDatabase
+from batchmill.store.database import Database, PooledConnection, TenantDatabase, Timeouts
+from batchmill.store.idempotency import transaction
 from batchmill.store.listen import Listener
-from batchmill.submission import BatchOptions, JobOptions, Submission, enqueue_call, send, send_on
+from batchmill.submission import (
+    BatchOptions,
+    JobOptions,
+    Submission,
+    enqueue_call,
+    send,
+    send_on,
+)
 from batchmill.sync import SyncMill
 from batchmill.telemetry.tracing import submitting, with_trace
 from batchmill.webhooks import WebhookControls
@@ -42,6 +50,8 @@ if TYPE_CHECKING:
     from batchmill.telemetry.meter import Meter
     from batchmill.telemetry.metrics import Metrics
     from batchmill.worker.worker import Worker, WorkerOptions
+
+DEFAULT_TENANT = "default"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -177,7 +187,8 @@ class Mill:
         if connection is not None:
             await send_on(connection, submission, items)
         else:
-            async with self.database.connection() as conn, conn.transaction():
+            key, tenant = submission.idempotency_key, submission.tenant
+            async with self.transaction(idempotency_key=key, tenant=tenant) as conn:
                 await send(conn, submission, items)
         return self.submitted(submission)
 
@@ -196,10 +207,33 @@ class Mill:
             call = with_trace(call)
             if connection is not None:
                 answer = await foreign.value_on(connection, "enqueue", call)
+            elif "idempotency_key" in options:
+                key, tenant = options["idempotency_key"], options.get("tenant")
+                async with self.transaction(idempotency_key=key, tenant=tenant) as conn:
+                    answer = await foreign.value_on(conn, "enqueue", call)
             else:
                 answer = await self.database.value("enqueue", **call)
             told["batchmill.job_id"] = answer["job_id"]
         return self.enqueued(answer)
+
+    @asynccontextmanager
+    async def transaction(
+        self, *, idempotency_key: str | None = None, tenant: str | None = None
+    ) -> AsyncIterator[PooledConnection]:
+        """A transaction on a connection of the mill, for `submit(connection=…)` and what belongs to
+        it.
+
+        With an `idempotency_key`, it begins once no other transaction submits with that key. It
+        waits without a connection, and raises RequestInProgress after 30 seconds.
+        """
+        await self.open()
+        if idempotency_key is None:
+            opened = self.database.transaction()
+        else:
+            whose = self.tenant or tenant or DEFAULT_TENANT
+            opened = transaction(self.database, whose, idempotency_key)
+        async with opened as conn:
+            yield conn
 
     def batch(self, id: UUID | str) -> Batch:
         return Batch(self, parse_batch_id(id))
@@ -281,12 +315,12 @@ class Mill:
         other._registry = self._registry
         return other
 
-    def as_tenant(self, tenant: str) -> "Mill":
+    def as_tenant(self, tenant: str, *, timeouts: Timeouts | None = None) -> "Mill":
         """This open mill as one tenant sees it: nobody else's work is there. What is submitted
-        through it is that tenant's."""
+        through it is that tenant's. Statements that take longer than the `timeouts` are ended."""
         view = self.on()
         view._whole, view.tenant = self, tenant
-        view._database = TenantDatabase(self.database, tenant)
+        view._database = TenantDatabase(self.database, tenant, timeouts)
         view.listener = self.listener
         view.hub = self.hub
         return view

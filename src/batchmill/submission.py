@@ -169,6 +169,10 @@ class Submission:
         self.batch_id: str | None = None
 
     @property
+    def idempotency_key(self) -> str | None:
+        return self._options.get("idempotency_key")
+
+    @property
     def targets(self) -> list[str]:
         """Who is to be told when the batch finishes."""
         return self._options.get("notify", [])

@@ -26,10 +26,12 @@ from batchmill import (
     Mill,
     PayloadTooLarge,
     Permanent,
+    RequestInProgress,
     UnknownTask,
     WorkerOptions,
     submission,
 )
+from batchmill.store import idempotency
 from tests.invariants import violations
 from tests.library.tools import echo_on, later, nothing_is_left, one, rows, types
 
@@ -498,6 +500,53 @@ async def test_the_same_request_a_hundred_times_at_once_is_one_batch(
     assert sum(not batch.is_existing for batch in batches) == 1
     assert len({job.id for job in jobs}) == 1
     assert one(sql, "select count(*) from batchmill.jobs") == (4,)
+
+
+WAITING = """select count(*) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and wait_event_type = 'Lock'"""
+
+
+async def test_waiting_for_an_idempotency_key_holds_no_connection(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    """More submits than there are connections wait for one in another process."""
+    echo = echo_on(mill)
+    async with mill.on() as elsewhere:
+        async with elsewhere.database.connection() as conn, conn.transaction():
+            first = await elsewhere.submit(echo, range(3), idempotency_key="k", connection=conn)
+            again = [
+                asyncio.create_task(mill.submit(echo, range(3), idempotency_key="k"))
+                for _ in range(30)
+            ]
+            for _ in range(20):
+                async with asyncio.timeout(5):
+                    assert await mill.batches() == []
+                assert one(sql, WAITING) == (0,)
+        found = await asyncio.gather(*again)
+    assert {(batch.id, batch.is_existing) for batch in found} == {(first.id, True)}
+
+
+async def test_a_submit_that_waits_too_long_for_its_key_is_told(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idempotency, "WAIT_SECONDS", 0.05)
+    echo = echo_on(mill)
+    async with mill.transaction(idempotency_key="k") as conn:
+        await mill.submit(echo, [1], idempotency_key="k", connection=conn)
+        async with mill.on() as elsewhere:
+            for waiting in (mill, elsewhere):
+                with pytest.raises(RequestInProgress, match='"k" is still under way'):
+                    await waiting.submit(echo, [1], idempotency_key="k")
+        other = await mill.submit(echo, [1], idempotency_key="k", tenant="other")
+    assert not other.is_existing
+
+
+async def test_a_key_is_free_once_the_submit_that_had_it_failed(mill: Mill) -> None:
+    echo = echo_on(mill)
+    with pytest.raises(InvalidInput):
+        await mill.submit(echo, [], idempotency_key="k")
+    first = await mill.submit(echo, [1], idempotency_key="k")
+    assert not first.is_existing
 
 
 async def test_the_same_single_job_under_an_idempotency_key_is_the_same_job(mill: Mill) -> None:

@@ -1,6 +1,5 @@
 """Who calls: whose key it is, what that may do, and where it may be used."""
 
-import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -29,15 +28,13 @@ bearer = HTTPBearer(auto_error=False, description="A key made by `batchmill keys
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`mill` is what its tenant sees of the mill; routes have no other. A `turn` is for what keeps
-    a connection to the database for longer."""
+    """`mill` is what its tenant sees of the mill; routes have no other."""
 
     mill: Mill
     tenant: str
     scopes: frozenset[Scope]
     quota: Quota | None
     key: str | None
-    turn: asyncio.Semaphore
 
     def require(self, scope: Scope, tenant: str | None = None) -> None:
         if scope not in self.scopes and Scope.ADMIN not in self.scopes:
@@ -78,12 +75,11 @@ async def _admit(request: Request, given: str | None) -> Caller:
             retry_after=found["retry_after"],
         )
     return Caller(
-        mill=service.mill.as_tenant(found["tenant"]),
+        mill=service.mill.as_tenant(found["tenant"], timeouts=service.timeouts),
         tenant=found["tenant"],
         scopes=frozenset(Scope(scope) for scope in found["scopes"]),
         quota=_quota(found["quota"]),
         key=found["key"],
-        turn=service.turn_of(found["tenant"]),
     )
 
 

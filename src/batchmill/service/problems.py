@@ -29,7 +29,9 @@ from batchmill.errors import (
     PayloadTooLarge,
     QuotaExceeded,
     RangeNotSatisfiable,
+    RequestInProgress,
     SchemaError,
+    StatementTimeout,
     StorageError,
     StorageExceeded,
 )
@@ -40,6 +42,9 @@ MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 100
 # Jobs end and streams close at any time.
 SOON = 30
+# After this, another request with the same key has probably ended, or a busy database has not.
+AT_ONCE = 1
+LATER = 5
 
 
 class BadRequest(InvalidInput):
@@ -176,7 +181,7 @@ def _of_ours(error: BatchmillError) -> Problem:
         log.warning("A request failed: %s", error)
         if isinstance(error, StorageError) and error.is_full:
             status, said = HTTPStatus.INSUFFICIENT_STORAGE, "The store of files is full."
-        return _problem(status, error.code, said, retry_after=5)
+        return _problem(status, error.code, said, retry_after=LATER)
     more: dict[str, Any] = {}
     if isinstance(error, InvalidPayload):
         more["errors"] = [{"path": error.path, "reason": error.reason}]
@@ -184,6 +189,10 @@ def _of_ours(error: BatchmillError) -> Problem:
         more = {"used": error.used, "limit": error.limit, "retry_after": error.retry_after}
         if status is HTTPStatus.TOO_MANY_REQUESTS and error.retry_after is None:
             more["retry_after"] = SOON
+    if isinstance(error, RequestInProgress):
+        more["retry_after"] = AT_ONCE
+    if isinstance(error, StatementTimeout):
+        more["retry_after"] = LATER
     return _problem(status, error.code, str(error), **more)
 
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Annotated, Any
-from weakref import WeakValueDictionary
 
 from fastapi import Depends, Request
 
@@ -16,12 +15,10 @@ from batchmill.mill import Mill
 from batchmill.service.addresses import networks
 from batchmill.service.sse import StreamOptions, Streams
 from batchmill.service.stopping import called_on_signals
+from batchmill.store.database import Timeouts
 from batchmill.worker.worker import Worker, WorkerOptions
 
 log = logging.getLogger("batchmill.service")
-
-# Of the ten connections that a process has, so that one tenant leaves some to the others.
-LONG_REQUESTS = 3
 
 
 class Service:
@@ -37,7 +34,7 @@ class Service:
             per_tenant=settings.streams_per_tenant,
         )
         self.streams = Streams(mill, self.stopping, options)
-        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self.timeouts = Timeouts(settings.statement_timeout, settings.long_statement_timeout)
         self.metrics = mill.metrics if find_spec("prometheus_client") else None
         if self.metrics is not None:
             self.metrics.meter.stream_clients = lambda: self.streams.clients
@@ -61,10 +58,6 @@ class Service:
         self.stopping.set()
         if self._worker is not None:
             self._worker.stop()
-
-    def turn_of(self, tenant: str) -> asyncio.Semaphore:
-        """Bounds how many connections the tenant has for long; whoever waits has none."""
-        return self._turns.setdefault(tenant, asyncio.Semaphore(LONG_REQUESTS))
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:

@@ -38,7 +38,7 @@ async def submit(
         options["idempotency_key"] = idempotency_key
     mill = caller.mill
     submission = await mill.prepare(body.task, **options)
-    async with caller.turn, mill.database.connection() as conn:
+    async with mill.transaction(idempotency_key=idempotency_key) as conn:
         batch = await mill.send(submission, items, connection=conn)
         if caller.quota and not batch.is_existing:
             await tenants.count_operations(conn, batch.id, caller.quota)

@@ -7,7 +7,8 @@ import selectors
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import psycopg
 from psycopg import AsyncConnection
@@ -21,6 +22,7 @@ from batchmill.config import Pooler
 from batchmill.errors import ConfigurationError, DatabaseUnavailable
 from batchmill.store.errors import TRY_AGAIN, translated
 from batchmill.store.queries import queries
+from batchmill.store.shares import Shares
 
 log = logging.getLogger("batchmill.store")
 
@@ -28,6 +30,11 @@ OLDEST_SERVER = 15
 TRIES = 5
 CHECK_SECONDS = 2.0
 TRUSTED_SECONDS = 1.0
+
+# The cost of these grows with the batch.
+LONG_QUERIES = frozenset(
+    {"begin_cancel", "cancel_jobs_of_batch", "retry_batch", "retry_batch_within", "delete_batch"}
+)
 
 # Unlike the default one these open no descriptor of their own; Windows has no poll.
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
@@ -54,6 +61,13 @@ class PooledConnection(AsyncConnection[Any]):
         return monotonic() - self.served_at < TRUSTED_SECONDS and not _has_news(self)
 
 
+class Timeouts(NamedTuple):
+    """Seconds that a statement may take. Few long statements run at once: see `store/shares.py`."""
+
+    short: float
+    long: float
+
+
 class Database:
     """A pool of connections. Behind a pooler in transaction mode nothing is kept in a session:
     no prepared statements, no LISTEN, settings only inside a transaction."""
@@ -65,6 +79,9 @@ class Database:
         self._size = size
         self._pool: AsyncConnectionPool[PooledConnection] | None = None
         self.behind_pooler = pooler == "transaction"
+        self.shares = Shares()
+        # The submits with an idempotency key that are under way here, by tenant and key.
+        self.in_flight: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def open(self) -> None:
         async with await self.connect() as conn:
@@ -100,7 +117,8 @@ class Database:
         return conn
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[PooledConnection]:
+    async def connection(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
+        """`long` is for a transaction that may take more than a moment; see `TenantDatabase`."""
         if (pool := self._pool) is None:
             raise DatabaseUnavailable("The mill is closed: open it with `async with mill:`.")
         with translated():
@@ -111,11 +129,17 @@ class Database:
             finally:
                 await pool.putconn(conn)
 
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[PooledConnection]:
+        """For a submit and what belongs to it."""
+        async with self.connection() as conn, conn.transaction():
+            yield conn
+
     async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """What a named query gives; deadlocks and serialization failures are tried again."""
         for attempt in range(1, TRIES + 1):
             try:
-                async with self.connection() as conn:
+                async with self.connection(long=name in LONG_QUERIES) as conn:
                     return await rows(conn, name, params)
             except psycopg.Error as error:
                 if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
@@ -148,19 +172,38 @@ class Database:
 
 class TenantDatabase(Database):
     """The same database as one tenant sees it. Every transaction takes the role and the tenant for
-    itself, so a connection that goes back to a pool, ours or PgBouncer's, carries nothing over."""
+    itself, so a connection that goes back to a pool, ours or PgBouncer's, carries nothing over. A
+    tenant has a share of the connections; a request beyond it waits without one."""
 
-    def __init__(self, whole: Database, tenant: str):
+    def __init__(self, whole: Database, tenant: str, timeouts: Timeouts | None = None):
         super().__init__(whole.dsn)
         self._whole = whole
         self._tenant = tenant
+        self._timeouts = timeouts
+        self._share = whole.shares.of(tenant)
+        self.in_flight = whole.in_flight
         self.behind_pooler = whole.behind_pooler
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[PooledConnection]:
-        async with self._whole.connection() as conn, conn.transaction():
-            await rows(conn, "act_for_tenant", {"tenant": self._tenant})
+    async def connection(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
+        acting = {"tenant": self._tenant, "timeout": self._timeout(long)}
+        async with (
+            self._share.taken(long=long),
+            self._whole.connection() as conn,
+            conn.transaction(),
+        ):
+            await rows(conn, "act_for_tenant", acting)
             yield conn
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[PooledConnection]:
+        async with self.connection(long=True) as conn:
+            yield conn
+
+    def _timeout(self, long: bool) -> str | None:
+        if self._timeouts is None:
+            return None
+        return f"{(self._timeouts.long if long else self._timeouts.short) * 1_000:.0f}"
 
 
 def check_dsn(dsn: str) -> None:

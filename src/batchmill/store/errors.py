@@ -20,6 +20,7 @@ from batchmill.errors import (
     PayloadTooLarge,
     QuotaExceeded,
     SchemaError,
+    StatementTimeout,
     UnknownTask,
 )
 
@@ -42,6 +43,7 @@ READ_ONLY = "25006"
 NOT_PERMITTED = "42501"
 LOCK_TIMEOUT = "55P03"
 NO_TRANSACTION = "25P01"
+CANCELLED = "57014"
 
 # What a connection says when the server is gone, going, not ready yet, or a standby now.
 GONE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError)
@@ -96,6 +98,10 @@ def translate(error: Exception) -> Exception:
         return DatabaseUnavailable("Postgres is read-only: it is a standby, or failing over.")
     if state in TRY_AGAIN or state == LOCK_TIMEOUT:
         return error
+    if state == CANCELLED:
+        return StatementTimeout(
+            "Postgres ended a statement that took too long: ask for less, or try again later."
+        )
     if isinstance(error, GONE):
         return DatabaseUnavailable(f"Postgres does not answer: {_first_line(error)}")
     return error

@@ -210,6 +210,24 @@ async def test_a_form_that_is_sent_again_gives_the_same_batch(
     await heatsync.post(f"/api/batch/{first}/cancel")
 
 
+async def test_a_form_that_is_sent_thirty_times_at_once_holds_nobody_up(
+    heatsync: HeatSync, sql: psycopg.Connection[Any]
+) -> None:
+    key: dict[str, Any] = {"Idempotency-Key": "made-up"}
+    with sql.transaction():
+        one(sql, "select batchmill.hold_request('default', 'made-up')")
+        sent = [
+            asyncio.create_task(heatsync.batch(SWIMMER, urls=["https://192.0.2.1/a.pdf"], **key))
+            for _ in range(30)
+        ]
+        for _ in range(10):
+            async with asyncio.timeout(5):
+                assert "error" in await heatsync.get(f"/api/batch/{NOBODY}")
+    (batch,) = set(await asyncio.gather(*sent))
+    assert one(sql, "select count(*) from batchmill.batches") == (1,)
+    await heatsync.post(f"/api/batch/{batch}/cancel")
+
+
 def test_who_is_to_come_back_later_is_told_when() -> None:
     answer = told(DatabaseUnavailable("The password is wrong."), "/api/batch/extract")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")

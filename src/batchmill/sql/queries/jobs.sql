@@ -1,6 +1,9 @@
 -- name: submit
 select batchmill.submit(%(task)s, cast(%(items)s as json), cast(%(options)s as jsonb))
 
+-- name: hold_request
+select batchmill.hold_request(%(tenant)s, %(key)s) as held
+
 -- name: begin_submit
 savepoint batchmill_submit
 

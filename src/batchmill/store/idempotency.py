@@ -1,0 +1,51 @@
+"""Submits with the same idempotency key run in turn. Those that wait hold no connection."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from batchmill.errors import RequestInProgress
+from batchmill.store.backoff import Backoff
+from batchmill.store.database import Database, PooledConnection, rows
+
+WAIT_SECONDS = 30.0
+FIRST_PAUSE = 0.02
+LONGEST_PAUSE = 0.25
+
+
+@asynccontextmanager
+async def transaction(database: Database, tenant: str, key: str) -> AsyncIterator[PooledConnection]:
+    """A transaction that holds the key: no other one submits under it until this one ends."""
+    async with AsyncExitStack() as held:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await held.enter_async_context(_lock(database, tenant, key))
+                conn = await _begin(held, database, tenant, key)
+        except TimeoutError:
+            raise RequestInProgress(
+                f'Another request with the idempotency key "{key}" is still under way: '
+                "send this one again later."
+            ) from None
+        yield conn
+
+
+def _lock(database: Database, tenant: str, key: str) -> asyncio.Lock:
+    """Requests of one process wait for each other, so that only one of them asks the database."""
+    if (lock := database.in_flight.get((tenant, key))) is None:
+        lock = database.in_flight[tenant, key] = asyncio.Lock()
+    return lock
+
+
+async def _begin(
+    held: AsyncExitStack, database: Database, tenant: str, key: str
+) -> PooledConnection:
+    """Another process may have the key. Its end is polled for, with a new connection each time."""
+    pause = Backoff(FIRST_PAUSE, longest=LONGEST_PAUSE)
+    while True:
+        async with AsyncExitStack() as trying:
+            conn = await trying.enter_async_context(database.transaction())
+            (found,) = await rows(conn, "hold_request", {"tenant": tenant, "key": key})
+            if found["held"]:
+                held.push_async_exit(trying.pop_all())
+                return conn
+        await pause.wait()

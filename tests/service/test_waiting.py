@@ -1,0 +1,58 @@
+"""Requests that wait for each other hold no connection, so nobody else waits with them."""
+
+import asyncio
+
+import pytest
+
+from batchmill import Mill
+from batchmill.store import idempotency
+from tests.library.tools import one
+from tests.service.tools import Tenant, problem
+
+AT_ONCE = 30
+BODY = {"task": "double", "items": [1, 2]}
+KEY = {"Idempotency-Key": "once"}
+WAITING = """select count(*) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and wait_event_type = 'Lock'"""
+
+
+async def test_submits_with_one_key_wait_without_a_connection(ada: Tenant, bob: Tenant) -> None:
+    async with Mill(ada.house.dsn) as mill:
+        elsewhere = mill.as_tenant(ada.name)
+        async with elsewhere.transaction(idempotency_key="once") as conn:
+            first = await elsewhere.submit(
+                "double", [1, 2], idempotency_key="once", connection=conn
+            )
+            again = asyncio.gather(
+                *(ada.client.post("/v1/batches", json=BODY, headers=KEY) for _ in range(AT_ONCE))
+            )
+            for who in (bob, ada) * 10:
+                assert (await who.client.get("/v1/batches")).json()["batches"] == []
+                assert one(ada.house.sql, WAITING) == (0,)
+        answers = await again
+    assert {(answer.status_code, answer.json()["id"]) for answer in answers} == {
+        (202, str(first.id))
+    }
+
+
+async def test_another_body_under_a_key_that_was_waited_for_is_refused(ada: Tenant) -> None:
+    bodies = [BODY | {"items": [n % 2]} for n in range(AT_ONCE)]
+    answers = await asyncio.gather(
+        *(ada.client.post("/v1/batches", json=body, headers=KEY) for body in bodies)
+    )
+    accepted = [answer for answer in answers if answer.status_code == 202]
+    refused = [answer for answer in answers if answer.status_code != 202]
+    assert (len(accepted), len({answer.json()["id"] for answer in accepted})) == (AT_ONCE // 2, 1)
+    assert {problem(answer) for answer in refused} == {(422, "idempotency_conflict")}
+
+
+async def test_a_submit_whose_key_stays_in_use_is_to_be_sent_again(
+    ada: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idempotency, "WAIT_SECONDS", 0.05)
+    with ada.house.sql.transaction():
+        one(ada.house.sql, "select batchmill.hold_request(%s, 'once')", ada.name)
+        answer = await ada.client.post("/v1/batches", json=BODY, headers=KEY)
+    assert problem(answer) == (409, "request_in_progress")
+    assert answer.headers["Retry-After"] == "1"
+    assert (await ada.client.post("/v1/batches", json=BODY, headers=KEY)).status_code == 202
