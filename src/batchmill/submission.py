@@ -1,6 +1,7 @@
 """What a submit sends: payloads checked and written down, in calls of bounded size."""
 
 import asyncio
+import gc
 import hashlib
 from collections.abc import (
     AsyncGenerator,
@@ -13,10 +14,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Self, TypedDict
+from functools import partial
+from typing import Any, Self, TypedDict, TypeVar
 
 from pydantic_core import to_json
 
@@ -37,7 +40,10 @@ MOST_LABELS = 64
 # What every language between here and Postgres can tell.
 YEARS = range(1970, 9_000)
 
+SLOW = ThreadPoolExecutor(1, "batchmill.slow")
+
 Seconds = float | timedelta
+T = TypeVar("T")
 
 
 class SubmitOptions(TypedDict, total=False):
@@ -82,6 +88,40 @@ class Item:
     cache_key: str | None = None
     # What stands for the payload when the request is compared with an earlier one of its key.
     digest: str | None = None
+
+
+class Blocks(AsyncIterable[Sequence[Any]]):
+    """Items that come some at a time. Each block is taken in one step of the event loop."""
+
+    def __init__(self, blocks: AsyncIterable[Sequence[Any]]):
+        self._blocks = blocks
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Any]]:
+        return aiter(self._blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """An item of a block that is read and checked in a thread, since it takes long."""
+
+    read: Callable[[], Any]
+
+
+async def in_slow_thread(function: Callable[[], T]) -> T:
+    """Does one such thing at a time in this process, so that memory is bounded too."""
+    return await asyncio.get_running_loop().run_in_executor(SLOW, _uncollected, function)
+
+
+def _uncollected(function: Callable[[], T]) -> T:
+    """Without the garbage collector: it would go through a value over and over while the value
+    grows, and nobody else could do anything meanwhile."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return function()
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dict[str, Any]:
@@ -206,6 +246,9 @@ class Submission:
             self._payloads.append(payload)
             self._size += len(payload) + len(options)
 
+    def _add_slow(self, item: Slow) -> None:
+        self.add(item.read())
+
     def take(self, *, more: bool) -> dict[str, Any]:
         if self._count == 0:
             raise InvalidInput("There is nothing to submit: a batch has at least one job.")
@@ -228,7 +271,10 @@ class Submission:
         for. If it gives way, others on the event loop get on while items are read."""
         async for some in _read(items):
             for item in some:
-                self.add(item)
+                if isinstance(item, Slow):
+                    await in_slow_thread(partial(self._add_slow, item))
+                else:
+                    self.add(item)
                 if self.is_full:
                     yield self.take(more=True)
                 if gives_way and self._count % HANDFUL == 0:
@@ -285,7 +331,10 @@ def _checks(task: Task[..., Any]) -> dict[str, bool]:
 async def _read(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Iterable[Any]]:
     """What is there at once comes as it is: an async step for each item would cost more than the
     rest of its way."""
-    if isinstance(items, AsyncIterable):
+    if isinstance(items, Blocks):
+        async for block in items:
+            yield block
+    elif isinstance(items, AsyncIterable):
         async for item in items:
             yield (item,)
     else:

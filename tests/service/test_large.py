@@ -1,11 +1,12 @@
-"""No request loads a whole file into memory."""
+"""No request loads a whole file into memory, or a whole body as Python objects."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.service.large import transfer
+from tests.service import bodies
+from tests.service.large import MEGABYTE, transfer
 from tests.service.processes import serve
 
 
@@ -16,3 +17,23 @@ async def test_a_large_file_goes_there_and_back_at_flat_memory(dsn: str, tmp_pat
         assert found.is_same
         assert found.growth < 60
         assert await server.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "megabytes", "status"),
+    [
+        ("lists of lists", 3, 202),
+        ("deep lists", 3, 202),
+        ("long lists", 7, 202),
+        ("one list", 7, 413),
+    ],
+)
+async def test_many_small_values_take_little_memory(
+    kind: str, megabytes: int, status: int, dsn: str, tmp_path: Path
+) -> None:
+    """As Python objects they would take twenty times as much as they do in the body."""
+    sent = [bodies.body(bodies.ITEMS[kind], megabytes * MEGABYTE)] * 3
+    with serve(dsn, tmp_path, "--no-worker") as server:
+        found = await bodies.cost(server, sent)
+    assert found.statuses == [status] * 3
+    assert found.growth < 4 * 3 * megabytes

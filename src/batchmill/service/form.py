@@ -10,9 +10,10 @@ from fastapi import Request
 
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.service.caller import Caller
+from batchmill.service.json import parsed
 from batchmill.service.multipart import Fields, Part, Reader, boundary_of
 from batchmill.service.problems import BadRequest
-from batchmill.service.requests import bounded, parsed
+from batchmill.service.requests import bounded
 from batchmill.service.service import of_request
 from batchmill.submission import Item
 

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -62,6 +63,8 @@ async def serve_app(
     `check` is called when the application has started, before the first request.
     """
     raise_handle_limit()
+    # A thread that computes, such as one that reads a long item, hands over after a millisecond.
+    sys.setswitchinterval(0.001)
     with listening(host, port) as at:
         # Not left to uvicorn, which would answer what goes wrong here with a stack trace.
         async with app.router.lifespan_context(app):

@@ -35,6 +35,8 @@ class Service:
         )
         self.streams = Streams(mill, self.stopping, options)
         self.timeouts = Timeouts(settings.statement_timeout, settings.long_statement_timeout)
+        # Whose turn it is to read a block of a large body.
+        self.reading = asyncio.Lock()
         self.metrics = mill.metrics if find_spec("prometheus_client") else None
         if self.metrics is not None:
             self.metrics.meter.stream_clients = lambda: self.streams.clients

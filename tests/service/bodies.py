@@ -1,0 +1,85 @@
+"""Large JSON bodies, several at once, and what they cost: the server's memory, and others' time.
+
+The tests send some megabytes; `python -m tests.service.bodies 16` sends six bodies of 16 MiB each.
+"""
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.postgres import create_database, packaged_server
+from tests.service.large import MEGABYTE, memory
+from tests.service.processes import Program, serve
+
+DEEP = "[" * 90 + "]" * 90
+ITEMS = {
+    "lists": "[]",
+    "objects": "{}",
+    "numbers": "1",
+    "small objects": '{"a":1}',
+    "deep lists": DEEP,
+    "lists of lists": json.dumps([[]] * 50),
+    "long lists": json.dumps([[]] * 200_000),
+    "long texts": json.dumps("\U0001f3ca" + "x" * 900_000, ensure_ascii=False),
+    "long lists of objects": json.dumps([{"a": 1}] * 80_000),
+    "one list": "",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Memory beyond what the server had before, in megabytes; the longest that another's request
+    took, in seconds; the statuses of the answers."""
+
+    growth: float
+    longest: float
+    statuses: list[int]
+
+
+def body(item: str, size: int) -> bytes:
+    if not item:
+        return b'{"task":"keep","items":[[' + b"[]," * (size // 3 - 20) + b"[]]]}"
+    count = (size - 40) // (len(item.encode()) + 1)
+    return b'{"task":"keep","items":[' + ",".join([item] * count).encode() + b"]}"
+
+
+async def cost(server: Program, bodies: list[bytes]) -> Cost:
+    async with await server.client() as client, await server.client() as other:
+        for each in (client, other):
+            await each.get("/v1/batches")
+        before, highest, longest = memory(server.process.pid, "VmRSS"), 0.0, 0.0
+        sending = asyncio.gather(*(send(client, each) for each in bodies))
+        while not sending.done():
+            began = time.monotonic()
+            assert (await other.get("/v1/batches", params={"size": 1})).status_code == 200
+            longest = max(longest, time.monotonic() - began)
+            highest = max(highest, memory(server.process.pid, "VmRSS"))
+            await asyncio.sleep(0.01)
+        return Cost(highest - before, longest, await sending)
+
+
+async def send(client: httpx.AsyncClient, content: bytes) -> int:
+    answer = await client.post("/v1/batches", content=content, timeout=600)
+    return answer.status_code
+
+
+async def main(megabytes: int) -> None:
+    with packaged_server() as postgres, tempfile.TemporaryDirectory() as files:
+        dsn = create_database(postgres.dsn, "bodies")
+        with Program("migrate", "up", DATABASE_URL=dsn) as migrating:
+            assert await migrating.end(None) == 0, migrating.said
+        for name, item in ITEMS.items():
+            with serve(dsn, Path(files), "--no-worker") as server:
+                began = time.monotonic()
+                found = await cost(server, [body(item, megabytes * MEGABYTE)] * 6)
+                print(f"{name:22} {time.monotonic() - began:5.1f} s  {found}", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1])))

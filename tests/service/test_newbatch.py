@@ -1,0 +1,167 @@
+"""The JSON body of a submit, read item by item."""
+
+import asyncio
+import io
+import json
+import random
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fastapi.exceptions import RequestValidationError
+
+from batchmill.domain.payload import LIMIT
+from batchmill.errors import InvalidInput
+from batchmill.service import newbatch
+from batchmill.service.json import BLOCK, Scanner, parsed
+from batchmill.service.newbatch import BLOCK_CHARACTERS, BLOCK_ITEMS, NewBatchBody
+from batchmill.service.problems import BadRequest, TooLarge
+from batchmill.submission import Item, Slow
+
+VALUES = [
+    None, True, 0, -1.5e-7, 10**20, "", "x", "ä\n\"\\", "\U0001f3ca", [], {}, [[]], {"a": [1]},
+    "x" * 100_000, [{"a": "ä" * 50_000}], list(range(30_000)), "\U0001f3ca" * 70_000,
+]  # fmt: skip
+
+
+def body_of(text: str | bytes) -> NewBatchBody:
+    service: Any = SimpleNamespace(
+        mill=SimpleNamespace(tasks={}), reading=asyncio.Lock(), settings=None
+    )
+    return NewBatchBody(io.BytesIO(text if isinstance(text, bytes) else text.encode()), service)
+
+
+async def read(body: NewBatchBody) -> list[Any]:
+    return [
+        each.read() if isinstance(each, Slow) else each
+        async for block in body.items()
+        for each in block
+    ]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("ascii", [True, False])
+async def test_items_are_read_as_they_were_written(indent: int | None, ascii: bool) -> None:
+    chance = random.Random(7)
+    items = [chance.choice(VALUES) for _ in range(300)] + VALUES
+    given = {"labels": {"a": "b"}, "items": items, "task": "keep", "priority": 3}
+    body = body_of(json.dumps(given, indent=indent, ensure_ascii=ascii))
+    found = await body.check()
+    assert (found.task, found.priority, found.labels) == ("keep", 3, {"a": "b"})
+    for _ in range(2):
+        assert await read(body) == items
+
+
+async def test_jobs_are_read_with_their_options() -> None:
+    jobs = [{"payload": n, "priority": n} for n in range(500)] + [{"payload": "x" * 200_000}]
+    body = body_of(json.dumps({"task": "keep", "jobs": jobs}))
+    await body.check()
+    found = await read(body)
+    assert all(isinstance(each, Item) for each in found)
+    assert [(each.payload, each.priority) for each in found] == [
+        (job["payload"], job.get("priority")) for job in jobs
+    ]
+
+
+async def test_a_text_is_read_alike_wherever_it_is_cut() -> None:
+    """Blocks of the file end anywhere: inside numbers, texts, characters and names."""
+    item = '[12345.5e3,true,{"nä\\u00e4me":"x\\n"},-0.1]'
+    for shift in range(60):
+        padding = " " * (BLOCK - 100 + shift)
+        text = f'{{"task":"keep",{padding}"items":[{",".join([item] * 50)}]}}'
+        body = body_of(text)
+        await body.check()
+        assert await read(body) == json.loads(text)["items"]
+
+
+@pytest.mark.parametrize("tail", ["", "]", "]}x", "] }{", ",]}", "x]}", "]]", '],"task":"again"}'])
+@pytest.mark.parametrize("count", [1, 100_000])
+async def test_what_is_wrong_at_the_end_is_seen_before_anything_is_done(
+    tail: str, count: int
+) -> None:
+    with pytest.raises(BadRequest):
+        await body_of('{"task":"keep","items":[' + ",".join(["1"] * count) + tail).check()
+
+
+async def test_others_on_the_event_loop_get_on_meanwhile() -> None:
+    count = 30_000
+    body = body_of('{"task":"keep","items":[' + ",".join(["[]"] * count) + "]}")
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(other())
+    await body.check()
+    assert turns >= count // BLOCK_ITEMS
+    others.cancel()
+
+
+async def test_blocks_are_small_and_long_items_are_left_to_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    items = [[]] * 2_000 + ["x" * 5_000] * 20 + [[[]] * 100_000] + [[]] * 10
+    body = body_of(json.dumps({"task": "keep", "items": items}))
+    await body.check()
+    async for block in body.items():
+        short = [each for each in block if not isinstance(each, Slow)]
+        for each in block:
+            if isinstance(each, Slow):
+                each.read()
+        assert len(short) <= BLOCK_ITEMS
+        assert len(json.dumps(short)) <= 2 * BLOCK_CHARACTERS
+    threads = set()
+    value = Scanner.value
+
+    def watched(scanner: Scanner, *rest: Any) -> Any:
+        found = value(scanner, *rest)
+        if len(str(found)) > BLOCK:
+            threads.add(threading.current_thread())
+        return found
+
+    monkeypatch.setattr(Scanner, "value", watched)
+    await body.check()
+    assert threads and threading.current_thread() not in threads
+
+
+async def test_an_item_is_at_most_twice_what_a_payload_may_be() -> None:
+    for text in ('"' + "x" * 3 * LIMIT + '"', "[" + "[]," * LIMIT + "[]]"):
+        with pytest.raises(TooLarge):
+            await body_of('{"task":"keep","items":[' + text + "]}").check()
+
+
+async def test_a_batch_has_so_many_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newbatch, "MOST_JOBS", 1_000)
+    await body_of('{"task":"keep","items":[' + ",".join(["1"] * 1_000) + "]}").check()
+    with pytest.raises(InvalidInput, match="at most 1,000"):
+        await body_of('{"task":"keep","items":[' + ",".join(["1"] * 1_001) + "]}").check()
+
+
+async def test_other_names_have_little_room() -> None:
+    for name in ("labels", "x"):
+        with pytest.raises(TooLarge):
+            await body_of(json.dumps({name: "x" * 300_000, "task": "keep", "items": [1]})).check()
+    with pytest.raises(BadRequest):
+        await body_of(json.dumps({str(n): n for n in range(1_000)})).check()
+
+
+async def test_both_lists_are_refused() -> None:
+    with pytest.raises(RequestValidationError):
+        await body_of('{"task":"keep","items":[1],"jobs":[{"payload":1}]}').check()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"\\u0000"', '{"\\u0000":1}', '"\\ud800"', "NaN", "1e999", '{"a":1,"a":2}', "[" * 120 + "]" * 120,
+     "9" * 5_000, '"\n"', '"\\x"', "01", "tru"],
+)  # fmt: skip
+async def test_an_item_is_held_to_the_same_rules_as_a_body(text: str) -> None:
+    with pytest.raises(BadRequest):
+        parsed(text.encode())
+    for before in ("", "1," * 50_000):
+        with pytest.raises(BadRequest):
+            await body_of(f'{{"task":"keep","items":[{before}{text}]}}').check()
