@@ -486,23 +486,31 @@ create function in_turn(
     out turns bigint[], out counts integer[], out share integer
 )
 language plpgsql as $$
+declare
+    alike boolean;
 begin
+    share := room;
     if cardinality(lane_ids) = 1 then
         turns := lane_ids;
         counts := array[room];
-        share := room;
+        return;
+    end if;
+    -- Most claims find lanes of one tenant and task, for which the order of service is all there is.
+    select array_agg(id order by ready_at, id), min(tenant) = max(tenant) and min(task) = max(task)
+    into turns, alike from lanes where id = any (lane_ids);
+    if alike then
+        counts := array_fill(
+            jobs_of_a_lane(share, cardinality(turns), spare), array[cardinality(turns)]);
         return;
     end if;
     share := (
         select ceil(room::numeric / count(distinct tenant)) from lanes where id = any (lane_ids));
-    -- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more
-    -- where jobs are so short that they are taken ahead.
     select array_agg(id order by in_tenant, tenant <= last_tenant, tenant),
-        array_agg(greatest(ceil(share::numeric / of_tenant)::integer, spare / 8, 4)
+        array_agg(jobs_of_a_lane(share, of_tenant, spare)
             order by in_tenant, tenant <= last_tenant, tenant)
     into turns, counts
     from (
-        select id, tenant, count(*) over (partition by tenant) as of_tenant,
+        select id, tenant, count(*) over (partition by tenant)::integer as of_tenant,
             row_number() over (partition by tenant order by in_task, hashtextextended(task, lot), id)
                 as in_tenant
         from (
@@ -510,6 +518,12 @@ begin
                 row_number() over (partition by tenant, task order by ready_at, id) as in_task
             from lanes where id = any (lane_ids)) by_task) by_tenant;
 end $$;
+
+-- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more
+-- where jobs are so short that they are taken ahead.
+create function jobs_of_a_lane(share integer, lanes integer, spare integer) returns integer
+language sql immutable
+return greatest((share + lanes - 1) / lanes, spare / 8, 4);
 
 -- The jobs of locked lanes that could start now, at most so many of each lane, and those in order.
 create function startable_jobs(turns bigint[], counts integer[], moment timestamptz)
