@@ -11,8 +11,9 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from batchmill import NotFound
+from batchmill.service.json import parsed
 from batchmill.service.problems import problem_of
-from batchmill.service.requests import bounded
+from batchmill.service.requests import bounded, guarded, require_sound
 
 MOST_BYTES = 65_536
 
@@ -33,6 +34,9 @@ class SmallRequest(Request):
         if not hasattr(self, "_body"):
             self._body = b"".join([chunk async for chunk in bounded(self.stream(), MOST_BYTES)])
         return self._body
+
+    async def json(self) -> Any:
+        return parsed(await self.body())
 
 
 async def tell_of_no_route(request: Request, error: Exception) -> Response:
@@ -57,11 +61,13 @@ class ApiRoute(APIRoute):
 
         async def handle_and_tell(request: Request) -> Response:
             try:
-                return await handle(SmallRequest(request.scope, request.receive))
+                require_sound(request)
+                answer = await handle(SmallRequest(request.scope, request.receive))
             except Refusal as refusal:
-                return refusal.answer
+                answer = refusal.answer
             except Exception as error:
-                return told(error, self.path)
+                answer = told(error, self.path)
+            return guarded(answer)
 
         return handle_and_tell
 

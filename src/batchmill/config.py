@@ -49,9 +49,10 @@ class ServiceSettings:
     request makes is ended after `statement_timeout` seconds; one that changes a whole batch, after
     `long_statement_timeout`.
 
-    There are at most so many `connections`, and so many per address that is no trusted proxy. The
-    headers of a request have `header_seconds` to come. Of a body, `body_rate` bytes a second have
-    to come in every `body_seconds`. A connection without a request is closed after `idle_seconds`.
+    An address may try `wrong_keys_per_minute`; then it has to wait. There are at most so many
+    `connections`, and so many per address that is no trusted proxy. The headers of a request have
+    `header_seconds` to come. Of a body, `body_rate` bytes a second have to come in every
+    `body_seconds`. A connection without a request is closed after `idle_seconds`.
     """
 
     require_key: bool = False
@@ -67,6 +68,7 @@ class ServiceSettings:
     patience: float = 30
     streams_per_process: int = 10_000
     streams_per_tenant: int = 5_000
+    wrong_keys_per_minute: int = 30
     connections: int = 12_000
     connections_per_address: int = 500
     header_seconds: float = 10

@@ -40,6 +40,10 @@ def shop_on(dsn: str | None = None, artifacts: Path | None = None) -> Mill:
         """No entry point: a stage that only the shop itself submits to."""
         return value
 
+    @mill.task(entry=True, key=lambda payload: payload["club"])
+    async def by_club(payload: dict[str, str]) -> None:
+        pass
+
     return mill
 
 

@@ -14,7 +14,7 @@ from batchmill import Mill
 from batchmill.config import ServiceSettings
 from batchmill.domain.key import Key
 from batchmill.errors import ConfigurationError
-from batchmill.service import create_app
+from batchmill.service import create_app, guesses
 from tests.cli.conftest import Cli
 from tests.library.tools import later, one, rows
 from tests.service.conftest import OPTIONS, Served, running
@@ -176,6 +176,16 @@ FOREIGN = [
     {"X-Real-IP": "127.0.0.1"},
     {"Forwarded": "for=127.0.0.1"},
     {"Via": "1.1 proxy"},
+    {"X-Client-IP": "127.0.0.1"},
+    {"CF-Connecting-IP": "127.0.0.1"},
+    {"True-Client-IP": "127.0.0.1"},
+    {"Fastly-Client-IP": "127.0.0.1"},
+    {"X-Cluster-Client-IP": "127.0.0.1"},
+    {"X-Original-Host": "example.com"},
+    {"X-Envoy-External-Address": "127.0.0.1"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "none", "Origin": "http://example.com"},
     {"Host": "example.com"},
     {"Host": "127.0.0.1.example.com"},
     {"Host": "localhost.example.com:80"},
@@ -222,8 +232,13 @@ SAID = [
 
 
 async def test_a_client_is_known_by_the_word_of_trusted_proxies_alone(
-    served: Served, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+    served: Served,
+    sql: psycopg.Connection[Any],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # An address is logged each time, and not once a minute.
+    monkeypatch.setattr(guesses, "LINE_SECONDS", 1e-9)
     make_key(sql, "ada")
     async with served() as client:
         assert await address_told(client, ["192.0.2.7"], caplog) == "127.0.0.1"
@@ -267,3 +282,49 @@ async def test_pages_of_other_sites_are_let_in_only_where_that_is_set(
             "/v1/batches", headers=headers | {"Origin": "https://evil.example"}
         )
         assert "access-control-allow-origin" not in other.headers
+
+
+async def wrong(client: httpx.AsyncClient, key: str | None = None) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {key or Key.new().text}"}
+    return await client.get("/v1/batches", headers=headers)
+
+
+async def test_wrong_keys_are_slowed_and_not_looked_up(
+    served: Served, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    used, unused, revoked = (make_key(sql, "ada") for _ in range(3))
+    proxies = ("127.0.0.0/8",)
+    async with served(wrong_keys_per_minute=5, trusted_proxies=proxies) as client:
+        for key in (used, revoked):
+            assert (await wrong(client, key)).status_code == 200
+        sql.execute(
+            "update batchmill.api_keys set revoked_at = now() where id = %s", [revoked[3:11]]
+        )
+        with caplog.at_level(logging.WARNING, "batchmill.service"):
+            statuses = [(await wrong(client)).status_code for _ in range(4)]
+            statuses += [(await wrong(client, revoked)).status_code for _ in range(10)]
+        assert statuses == [401] * 5 + [429] * 9
+        assert len([each for each in caplog.records if "not valid" in each.getMessage()]) == 1
+        answer = await wrong(client)
+        assert problem(answer) == (429, "too_many_tries")
+        assert 1 <= int(answer.headers["Retry-After"]) <= 12
+        # Those who are at work there go on, and nobody elsewhere is slowed.
+        assert (await wrong(client, used)).status_code == 200
+        assert (await wrong(client, unused)).status_code == 429
+        elsewhere = {"Authorization": f"Bearer {unused}", "X-Forwarded-For": "192.0.2.7"}
+        assert (await client.get("/v1/batches", headers=elsewhere)).status_code == 200
+
+
+def test_keys_that_were_valid_are_remembered_for_a_while() -> None:
+    now = 1_000.0
+    known = guesses.Guesses(1, clock=lambda: now)
+    key, other = Key.new(), Key.new()
+    known.was_valid(key)
+    known.was_wrong("10.0.0.1", other)
+    known.check("10.0.0.1", key)
+    with pytest.raises(guesses.TooManyTries):
+        known.check("10.0.0.1", other)
+    for _ in range(guesses.MOST_REMEMBERED):
+        known.was_valid(Key.new())
+    with pytest.raises(guesses.TooManyTries):
+        known.check("10.0.0.1", key)

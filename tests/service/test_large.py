@@ -22,8 +22,8 @@ async def test_a_large_file_goes_there_and_back_at_flat_memory(dsn: str, tmp_pat
 @pytest.mark.parametrize(
     ("kind", "megabytes", "status"),
     [
-        ("lists of lists", 3, 202),
-        ("deep lists", 3, 202),
+        ("lists of lists", 2, 202),
+        ("deep lists", 2, 202),
         ("long lists", 7, 202),
         ("one list", 7, 413),
     ],

@@ -72,7 +72,13 @@ class Task(Generic[P, R]):
         """The limit key of a dumped payload; the task's `key` sees what the handler will see."""
         if self.key is None:
             return ""
-        key = self.key(self.payload.load(payload))
+        try:
+            key = self.key(self.payload.load(payload))
+        except Exception as error:
+            raise InvalidInput(
+                f"The key of a job of {self.name} cannot be made from this payload "
+                f"({type(error).__name__}): send a payload that has what the key is made of."
+            ) from error
         if not isinstance(key, str) or not 0 < len(key) <= 500 or storable(key) != key:
             raise InvalidInput(
                 f"The key of a job of {self.name} must be a short text, not {key!r}."

@@ -13,6 +13,7 @@ from batchmill.config import ServiceSettings
 from batchmill.mill import Mill
 from batchmill.service.docs import add_docs
 from batchmill.service.problems import DOCUMENTED, answer
+from batchmill.service.requests import guarded
 from batchmill.service.routes import (
     artifacts,
     batches,
@@ -84,7 +85,7 @@ async def _answer(request: Request, error: Exception) -> Response:
     response = answer(error)
     if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         response.headers["Allow"] = ", ".join(methods_at(request))
-    return response
+    return guarded(response)
 
 
 def methods_at(request: Request) -> list[str]:

@@ -1,6 +1,5 @@
 """Who calls: whose key it is, what that may do, and where it may be used."""
 
-import logging
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -15,13 +14,19 @@ from batchmill.mill import Mill
 from batchmill.service.addresses import is_loopback, read_address
 from batchmill.service.service import of_request
 
-log = logging.getLogger("batchmill.service")
-
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 # Whose admin keys are those of the people who run the system.
 OPERATOR = "default"
-# What proxies say of whom they speak for.
-FORWARDED = ("forwarded", "via", "x-forwarded-", "x-real-ip")
+# How the headers begin in which proxies say whom they speak for, and where the request came from.
+FORWARDED = (
+    "akamai-", "cdn-", "cf-", "client-ip", "fastly-", "fly-", "forwarded", "incap-",
+    "proxy-client-ip", "true-client-ip", "via", "wl-proxy-client-ip", "x-akamai-", "x-amz-cf-",
+    "x-amzn-", "x-appengine-", "x-azure-", "x-client-ip", "x-cloud-trace-", "x-cluster-client-ip",
+    "x-coming-from", "x-envoy-", "x-forwarded", "x-host", "x-original-", "x-originating-ip",
+    "x-proxyuser-ip", "x-real-ip", "x-remote-", "x-rewrite-url", "x-sucuri-", "x-vercel-",
+)  # fmt: skip
+# What a browser says of a request that a page of this very service makes, or its user.
+OWN_SITES = ("same-origin", "none")
 
 bearer = HTTPBearer(auto_error=False, description="A key made by `batchmill keys create`.")
 
@@ -56,18 +61,23 @@ async def _admit(request: Request, given: str | None) -> Caller:
     key = Key.read(given) if given else None
     if given and key is None:
         raise NotAuthenticated("That is no key: keys begin with bm_.")
+    address = client_address(request)
+    if key is not None:
+        service.guesses.check(address, key)
     found = await service.mill.database.value(
         "admit", key=key and key.id, digest=key and key.digest
     )
-    if found is None and key is None:
+    if key is None and found is None:
         raise NotAuthenticated("Send a key: Authorization: Bearer bm_…")
-    if found is None:
-        log.warning("Someone at %s has a key that is not valid.", client_address(request))
+    if key is not None and found is None:
+        service.guesses.was_wrong(address, key)
         raise NotAuthenticated("This key is not valid: it was revoked, has expired, or never was.")
     if key is None and service.settings.require_key:
         raise NotAuthenticated("Send a key: make one with `batchmill keys create`.")
     if key is None:
         require_local(request)
+    else:
+        service.guesses.was_valid(key)
     if found["retry_after"] is not None:
         raise QuotaExceeded(
             "This tenant has made as many requests as it may in a minute.",
@@ -96,6 +106,8 @@ def require_local(request: Request) -> None:
         raise Forbidden(
             "Without a key only this machine is served: make one with `batchmill keys create`."
         )
+    if request.headers.get("sec-fetch-site", "none") not in OWN_SITES:
+        raise Forbidden("Without a key, pages of other sites are not served.")
     origin = request.headers.get("origin")
     if origin and origin.partition("://")[2] != host:
         raise Forbidden("Without a key, pages of other sites are not served.")

@@ -1,16 +1,20 @@
 """Links that stand for a key: to one thing of a tenant, for a while."""
 
 from typing import Annotated, Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from fastapi import Depends, Query, Request
 
 from batchmill.domain.key import Scope
+from batchmill.errors import InvalidLink
 from batchmill.mill import Mill
 from batchmill.service import schemas
 from batchmill.service.caller import Caller, bearer, caller_of
 from batchmill.service.service import of_request
+
+# What a path may have as it is, by RFC 3986.
+UNQUOTED = "/:@!$&'()*+,;=~"
 
 LinkSeconds = Annotated[
     float | None,
@@ -40,9 +44,19 @@ async def viewer_by_key_or_link(request: Request, _: Annotated[Any, Depends(bear
         caller = await caller_of(request)
         caller.require(Scope.READ)
         return Viewer(caller.mill, caller.key)
+    require_plain_path(request)
     mill = of_request(request).mill
     tenant = await mill.signer.verify("GET", request.url.path, request.query_params)
     return Viewer(mill.as_tenant(tenant), None)
+
+
+def require_plain_path(request: Request) -> None:
+    """A signature covers one way to write the path, and %2f is another."""
+    raw = request.scope.get("raw_path")
+    if raw is not None and raw.partition(b"?")[0].decode("latin-1") != quote(
+        request.scope["path"], safe=UNQUOTED
+    ):
+        raise InvalidLink("The path of the link was changed: use the link as it was given.")
 
 
 ByKeyOrLink = Annotated[Viewer, Depends(viewer_by_key_or_link)]

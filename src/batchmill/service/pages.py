@@ -6,12 +6,23 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
+from pydantic import BeforeValidator
 
 from batchmill.errors import InvalidLink
 from batchmill.service.caller import Caller
 from batchmill.service.problems import BadRequest
 
-Size = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+
+def digits(given: object) -> object:
+    """Of a number in an address: nothing but digits, so that there is one way to write it."""
+    if isinstance(given, str) and not (given.isascii() and given.isdecimal()):
+        raise ValueError("a whole number is written in digits")
+    return given
+
+
+Size = Annotated[
+    int, BeforeValidator(digits), Query(ge=1, le=1_000, description="How many at most.")
+]
 Cursor = Annotated[str | None, Query(max_length=1_000, description="`next` of the page before.")]
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request, Response
@@ -17,6 +18,19 @@ from batchmill.submission import in_slow_thread
 SMALL = 32_768
 # One payload, as the tasks of most have it, and what is around it. Batches are read otherwise.
 MOST_SINGLE = LIMIT + 65_536
+# A proxy may believe the first of several, and a server the last.
+SINGLE = (
+    "authorization",
+    "content-length",
+    "content-type",
+    "host",
+    "idempotency-key",
+    "if-range",
+    "last-event-id",
+    "origin",
+    "range",
+    "sec-fetch-site",
+)
 
 
 class BoundedRequest(Request):
@@ -54,15 +68,29 @@ class ProblemRoute(APIRoute):
 
         async def handle_with_problems(request: Request) -> Response:
             try:
-                require_storable(request)
-                return await handle(BoundedRequest(request.scope, request.receive))
+                require_sound(request)
+                response = await handle(BoundedRequest(request.scope, request.receive))
             except Exception as error:
-                return answer(error)
+                response = answer(error)
+            return guarded(response)
 
         return handle_with_problems
 
 
-def require_storable(request: Request) -> None:
-    """No name or text that Postgres can store has a NUL character in it."""
+def require_sound(request: Request) -> None:
+    """Each header once that means one thing, and no text that Postgres cannot store."""
+    names = [name.decode("latin-1") for name, _ in request.headers.raw]
+    for name in SINGLE:
+        if names.count(name) > 1:
+            raise BadRequest(f"The header {name} comes several times: send it once.")
     if "\0" in request.url.path or "%00" in request.url.query:
         raise BadRequest("The address has a NUL character in it.")
+
+
+def guarded(response: Response) -> Response:
+    """Answers are what they say they are; those about someone's work are kept by nobody."""
+    response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    # A 304 would change what the client may do with the answer that it has.
+    if response.status_code != HTTPStatus.NOT_MODIFIED:
+        response.headers.setdefault("Cache-Control", "no-store")
+    return response

@@ -13,6 +13,7 @@ from batchmill.config import ServiceSettings
 from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
 from batchmill.service.addresses import networks
+from batchmill.service.guesses import Guesses
 from batchmill.service.sse import StreamOptions, Streams
 from batchmill.service.stopping import called_on_signals
 from batchmill.store.database import Timeouts
@@ -35,6 +36,7 @@ class Service:
         )
         self.streams = Streams(mill, self.stopping, options)
         self.timeouts = Timeouts(settings.statement_timeout, settings.long_statement_timeout)
+        self.guesses = Guesses(settings.wrong_keys_per_minute)
         # Whose turn it is to read a block of a large body.
         self.reading = asyncio.Lock()
         self.metrics = mill.metrics if find_spec("prometheus_client") else None

@@ -62,7 +62,7 @@ class Slowing:
 
     def _forget(self) -> None:
         """Those that have all their tries back need no entry."""
-        while len(self._full_at) > self._most or self._oldest <= self._clock():
+        while self._full_at and (len(self._full_at) > self._most or self._oldest <= self._clock()):
             self._full_at.popitem(last=False)
 
     @property

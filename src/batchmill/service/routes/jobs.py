@@ -3,17 +3,19 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
+from pydantic import BeforeValidator
 
 from batchmill.domain.job import JobState
 from batchmill.errors import Conflict
 from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
+from batchmill.service.pages import digits
 from batchmill.service.requests import ProblemRoute
 from batchmill.store import tenants
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=ProblemRoute)
 
-JobId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+JobId = Annotated[int, BeforeValidator(digits), Path(ge=1, le=2**63 - 1)]
 
 
 @router.get("/{id}")
