@@ -197,9 +197,13 @@ INVARIANTS = {
         select format('job %s was cancelled, and waits', id) from batchmill.jobs
         where cancelled_at is not null and state <> 'running'
         union all
-        select format('job %s waits in cancelled batch %s', j.id, b.id)
+        select format('job %s of cancelled batch %s runs on', j.id, b.id)
         from batchmill.jobs j join kept b on b.id = j.batch_id
-        where b.cancelled_at is not null and j.state <> 'running'
+        where b.cancelled_at is not null and j.state = 'running' and j.cancelled_at is null
+        union all
+        select format('jobs of cancelled batch %s may start in lane %s', b.id, l.id)
+        from batchmill.lanes l join kept b on b.id = l.batch_id
+        where b.cancelled_at is not null and l.ready_at is not null
         union all
         select format('job %s completed after batch %s was cancelled', f.id, b.id)
         from batchmill.finished f join kept b on b.id = f.batch_id
@@ -286,7 +290,9 @@ INVARIANTS = {
             select min(case state when 'ready' then clock else greatest(run_at, clock) end) as due
             from batchmill.jobs cross join batchmill.clock()
             where lane_id = l.id and state in ('ready', 'scheduled')) j
-        where l.ready_at > j.due or l.ready_at is null and j.due is not null""",
+        left join batchmill.batches b on b.id = l.batch_id
+        where b.cancelled_at is null
+          and (l.ready_at > j.due or l.ready_at is null and j.due is not null)""",
     "no ready job stands before the head of its lane": """
         select format('job %s (rank %s) stands before the head (%s, %s) of lane %s', j.id,
             -j.priority, l.head_rank, l.head_id, l.id)

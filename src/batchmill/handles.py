@@ -134,7 +134,7 @@ class Batch:
     async def cancel(self) -> int:
         """Waiting jobs never start, running ones are interrupted; how many those are."""
         await self._mill.open()
-        return await self._mill.database.value("cancel_batch", batch=self.id)
+        return await batches.cancel(self._mill.database, self.id)
 
     async def retry(self) -> int:
         """Puts all failed jobs back to work; how many those are."""

@@ -228,7 +228,7 @@ class Mill:
         """
         await self.open()
         if idempotency_key is None:
-            opened = self.database.transaction()
+            opened = self.database.transaction(long=True)
         else:
             whose = self.tenant or tenant or DEFAULT_TENANT
             opened = transaction(self.database, whose, idempotency_key)

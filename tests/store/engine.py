@@ -158,6 +158,18 @@ class Engine:
     def tidy(self) -> None:
         for name in ("add_statistics", "tidy", "tidy_limits"):
             self.rows(queries()[name])
+        for (batch,) in self.rows(queries()["half_cancelled"]):
+            self.cancel_in_steps(batch, 100)
+
+    def cancel_in_steps(self, batch: UUID, *sizes: int) -> list[int]:
+        """Ends waiting jobs of a cancelled batch, so many in each step; how many those were."""
+        step = "select * from batchmill.cancel_step(%s, %s, %s)"
+        after, ended = -1, []
+        for most in sizes:
+            ((cancelled, upto),) = self.rows(step, batch, after, most)
+            after = -1 if upto is None else upto
+            ended.append(cancelled)
+        return ended
 
     def expire(self) -> dict[str, int]:
         """Lets go of what has expired, as the upkeep does; how much that was."""

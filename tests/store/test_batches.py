@@ -98,6 +98,59 @@ def test_a_cancelled_batch_stays_cancelled_when_a_running_job_completes(
     assert engine.call("cancel_batch", batch) == 0
 
 
+def test_a_batch_that_is_cancelled_in_steps_starts_nothing_in_between(engine: Engine, worker: int):
+    batch = engine.batch("work", 10, on_finish="callback")
+    (first, second) = engine.claim(worker, "work", want=2)
+    engine.finish(outcome.snoozed(second, 0))
+    assert engine.call("begin_cancel", batch) == 1
+    assert engine.claim(worker, "work") == []
+    assert engine.standing(batch) == ("cancelled", 10, 1, 0, 0, 0)
+    assert engine.call("begin_cancel", batch) is None
+    assert engine.cancel_in_steps(batch, 4) == [4]
+    engine.complete(first)
+    assert engine.claim(worker, "work") == []
+    assert engine.standing(batch) == ("cancelled", 10, 0, 0, 0, 5)
+    assert engine.cancel_in_steps(batch, 4, 4, 4) == [4, 1, 0]
+    assert engine.standing(batch) == ("cancelled", 10, 0, 0, 0, 10)
+    events = engine.events(batch)
+    assert (events[-1], events.count("batch_cancelled")) == ("batch_cancelled", 1)
+    assert engine.value("select count(*) from batchmill.lanes where batch_id = %s", batch) == 0
+
+
+def test_jobs_that_ran_longest_finish_a_batch_that_is_cancelled(engine: Engine, worker: int):
+    batch = engine.batch("work", 5)
+    (running,) = engine.claim(worker, "work", want=1)
+    engine.call("begin_cancel", batch)
+    assert engine.cancel_in_steps(batch, 100) == [4]
+    assert engine.standing(batch) == ("cancelled", 5, 1, 0, 0, 4)
+    engine.complete(running)
+    assert engine.events(batch)[-1] == "batch_cancelled"
+
+
+def test_a_second_cancel_does_not_wait_for_the_steps_of_the_first(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    batch = engine.batch("work", 10)
+    engine.call("begin_cancel", batch)
+    first = sessions()
+    with first.conn.transaction():
+        first.cancel_in_steps(batch, 4)
+        engine.conn.execute("set lock_timeout = '1s'")
+        assert engine.call("begin_cancel", batch) is None
+        assert engine.call("cancel_batch", batch) == 0
+
+
+def test_the_upkeep_ends_what_a_cancel_that_died_left(engine: Engine, worker: int):
+    batch = engine.batch("work", 10)
+    engine.call("begin_cancel", batch)
+    engine.cancel_in_steps(batch, 4)
+    engine.tidy()
+    assert engine.standing(batch) == ("cancelled", 10, 0, 0, 0, 4)
+    engine.advance_clock(61)
+    engine.tidy()
+    assert engine.events(batch)[-1] == "batch_cancelled"
+
+
 def test_a_cancelled_job_never_starts_and_never_completes(engine: Engine, worker: int):
     batch = engine.batch("work", 3)
     (running,) = engine.claim(worker, "work", want=1)

@@ -78,6 +78,11 @@ def cancel_batch(engine: Engine, world: World) -> None:
     engine.call("cancel_batch", world.batches[1])
 
 
+def cancel_in_steps(engine: Engine, world: World) -> None:
+    engine.call("begin_cancel", world.batches[1])
+    engine.cancel_in_steps(world.batches[1], 1, 100)
+
+
 def cancel_job(engine: Engine, world: World) -> None:
     engine.call("cancel_job", world.claims[-1].id)
 
@@ -137,6 +142,7 @@ RIVALS = [
     turn_to_advance,
     report,
     cancel_batch,
+    cancel_in_steps,
     cancel_job,
     cancel_submitted,
     notify_batch,

@@ -155,16 +155,25 @@ class Mill(RuleBasedStateMachine):
             assert answer["job_id"] or answer["existing"]
         self.check()
 
-    @rule(data=st.data(), all_of_batch=st.booleans())
-    def cancel(self, data: st.DataObject, all_of_batch: bool) -> None:
+    @rule(
+        data=st.data(),
+        all_of_batch=st.booleans(),
+        steps=st.none() | st.lists(st.integers(1, 3), max_size=3),
+    )
+    def cancel(self, data: st.DataObject, all_of_batch: bool, steps: list[int] | None) -> None:
         if all_of_batch and self.batches:
             batch = data.draw(st.sampled_from(self.batches), "batch")
             jobs = self.live_jobs(batch)
-            self.engine.call("cancel_batch", batch)
+            if steps is None:
+                self.engine.call("cancel_batch", batch)
+            else:
+                self.engine.call("begin_cancel", batch)
+                self.engine.cancel_in_steps(batch, *steps)
             self.cancelled.update(jobs)
         elif jobs := self.live_jobs():
             job = data.draw(st.sampled_from(jobs), "job")
-            assert self.engine.call("cancel_job", job) == (job not in self.cancelled)
+            is_marked = job in self.cancelled and self.engine.state(job) is JobState.RUNNING
+            assert self.engine.call("cancel_job", job) == (not is_marked)
             self.cancelled.add(job)
         self.check()
 
@@ -364,6 +373,7 @@ class Mill(RuleBasedStateMachine):
             self.end(claims)
             if not self.live_jobs():
                 break
+            self.engine.tidy()
         assert self.live_jobs() == []
         self.check()
 

@@ -4,6 +4,7 @@ import logging
 from contextlib import suppress
 
 from batchmill.errors import NotFound
+from batchmill.store import batches
 from batchmill.store.database import Database
 
 log = logging.getLogger("batchmill.upkeep")
@@ -16,6 +17,7 @@ async def tidy(database: Database) -> None:
     await database.value("add_statistics")
     await database.value("tidy")
     await database.value("tidy_limits")
+    await finish_cancels(database)
     await expire(database)
     await warn_of_held_snapshots(database)
 
@@ -24,8 +26,15 @@ async def expire(database: Database) -> None:
     for late in await database.rows("late_batches"):
         # Another worker that took the lead may have cancelled and removed it meanwhile.
         with suppress(NotFound):
-            await database.value("cancel_batch", batch=late["id"])
+            await batches.cancel(database, late["id"])
     await database.value_unless_locked("expire")
+
+
+async def finish_cancels(database: Database) -> None:
+    """Of those who died before they had ended all jobs."""
+    for batch in await database.rows("half_cancelled"):
+        ended = await batches.end_waiting(database, batch["id"])
+        log.info("Ended %d jobs of batch %s, which was cancelled before.", ended, batch["id"])
 
 
 async def warn_of_held_snapshots(database: Database) -> None:

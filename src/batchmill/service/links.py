@@ -45,9 +45,10 @@ async def viewer_by_key_or_link(request: Request, _: Annotated[Any, Depends(bear
         caller.require(Scope.READ)
         return Viewer(caller.mill, caller.key)
     require_plain_path(request)
-    mill = of_request(request).mill
+    service = of_request(request)
+    mill = service.mill
     tenant = await mill.signer.verify("GET", request.url.path, request.query_params)
-    return Viewer(mill.as_tenant(tenant), None)
+    return Viewer(mill.as_tenant(tenant, timeouts=service.timeouts), None)
 
 
 def require_plain_path(request: Request) -> None:

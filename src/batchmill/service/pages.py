@@ -49,9 +49,10 @@ class Pages:
         self, found: Sequence[T], size: int, place: Callable[[T], tuple[Any, ...]]
     ) -> str | None:
         """The cursor after so many of what was found, if more was found."""
-        if len(found) <= size:
-            return None
-        text = json.dumps([str(part) for part in place(found[size - 1])])
+        return await self.cursor(*place(found[size - 1])) if len(found) > size else None
+
+    async def cursor(self, *place: Any) -> str:
+        text = json.dumps([str(part) for part in place])
         return await self.caller.mill.signer.sign_text(self._purpose, text)
 
     @property

@@ -21,6 +21,7 @@ from batchmill.store.database import Database, rows
 COUNT = 20
 CAP = 10_000
 JOBS_LOOKED_AT = 100_000
+JOBS_OF_BATCH_LOOKED_AT = 10_000
 LANES_LOOKED_AT = 500
 LANE_CAP = 1_000
 LANES_SHOWN = 10
@@ -84,18 +85,48 @@ async def list_batches(
 
 
 async def list_jobs(
-    database: Database, which: Filter, batch_id: UUID | None = None, after: int = -1
+    database: Database, which: Filter, batch_id: UUID | None = None
 ) -> list[JobLine]:
-    """Those of a batch in the order of submission, from a position on, else the newest of all."""
-    params = _params(JobState, which)
+    """Those of a batch in the order of submission, else the newest of all."""
     if batch_id is not None:
-        found = await database.rows("list_jobs_of_batch", batch=batch_id, after=after, **params)
-    else:
-        async with careful(database) as conn:
-            found = await rows(conn, "list_jobs", params | {"cap": JOBS_LOOKED_AT})
-    for row in found:
-        row["state"] = JobState(row["state"])
-    return [JobLine(**row) for row in found]
+        found: list[JobLine] = []
+        after: int | None = -1
+        while after is not None and (left := which.get("count", COUNT) - len(found)) > 0:
+            lines, after = await list_jobs_of_batch(
+                database, {**which, "count": left}, batch_id, after
+            )
+            found += lines
+        return found
+    async with careful(database) as conn:
+        params = _params(JobState, which) | {"cap": JOBS_LOOKED_AT}
+        return [_line(row) for row in await rows(conn, "list_jobs", params)]
+
+
+async def list_jobs_of_batch(
+    database: Database, which: Filter, batch_id: UUID, after: int
+) -> tuple[list[JobLine], int | None]:
+    """The next that fit, and the position where to go on; None if there are no more.
+
+    It looks at a bounded number of jobs, so there may be fewer than `count`, even none.
+    """
+    params = _params(JobState, which)
+    count = params["count"]
+    params["count"] += 1
+    found = await database.page(
+        "list_jobs_of_batch", batch=batch_id, after=after, look=_look(params), **params
+    )
+    upto, is_last = found[0]["upto"], found[0]["is_last"]
+    lines = [_line(row) for row in found if row["id"] is not None]
+    if len(lines) > count:
+        return lines[:count], lines[count - 1].position
+    return lines, None if is_last else upto
+
+
+def _look(params: dict[str, Any]) -> int:
+    """An index has the failed and the cancelled ones apart; others may have to be searched for."""
+    if params["state"] in (None, JobState.FAILED, JobState.CANCELLED) and params["task"] is None:
+        return params["count"]
+    return max(params["count"], JOBS_OF_BATCH_LOOKED_AT)
 
 
 async def task_names(database: Database) -> list[str]:
@@ -116,6 +147,13 @@ async def careful(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
     async with database.connection() as conn, conn.transaction():
         await rows(conn, "walk_indexes", {})
         yield conn
+
+
+def _line(row: dict[str, Any]) -> JobLine:
+    row.pop("upto", None)
+    row.pop("is_last", None)
+    row["state"] = JobState(row["state"])
+    return JobLine(**row)
 
 
 def _params(states: type[StrEnum], which: Filter) -> dict[str, Any]:

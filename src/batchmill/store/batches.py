@@ -11,6 +11,7 @@ from batchmill.errors import NotFound
 from batchmill.store.database import Database
 
 STATE_JOBS = 1_000
+CANCEL_JOBS = 5_000
 
 
 class Look(NamedTuple):
@@ -40,13 +41,31 @@ async def last_events(database: Database, batch_ids: list[UUID]) -> dict[UUID, i
     return {row["id"]: row["last_event"] for row in found}
 
 
+async def cancel(database: Database, batch_id: UUID) -> int:
+    """How many jobs this cancels; none if the batch has ended or is cancelled already."""
+    running = await database.value("begin_cancel", batch=batch_id)
+    if running is None:
+        return 0
+    return running + await end_waiting(database, batch_id)
+
+
+async def end_waiting(database: Database, batch_id: UUID) -> int:
+    """Ends the waiting jobs of a cancelled batch, in transactions that are all short."""
+    ended, after = 0, -1
+    while after is not None:
+        (step,) = await database.rows("cancel_step", batch=batch_id, after=after, most=CANCEL_JOBS)
+        ended += step["cancelled"]
+        after = step["upto"]
+    return ended
+
+
 async def watch(database: Database, batch_id: UUID) -> None:
     await database.rows("watch_batch", batch=batch_id)
 
 
 async def state(database: Database, batch_id: UUID) -> Event:
     """What a log that begins now would begin with."""
-    found = await database.rows("state_of_batch", batch=batch_id, most=STATE_JOBS)
+    found = await database.page("state_of_batch", batch=batch_id, most=STATE_JOBS)
     if not found:
         raise NotFound(f"There is no batch {batch_id}.")
     return Event(type=STATE_SYNC, job_id=None, position=None, **found[0])

@@ -33,7 +33,7 @@ TRUSTED_SECONDS = 1.0
 
 # The cost of these grows with the batch.
 LONG_QUERIES = frozenset(
-    {"begin_cancel", "cancel_jobs_of_batch", "retry_batch", "retry_batch_within", "delete_batch"}
+    {"begin_cancel", "cancel_step", "retry_batch", "retry_batch_within", "delete_batch"}
 )
 
 # Unlike the default one these open no descriptor of their own; Windows has no poll.
@@ -130,10 +130,15 @@ class Database:
                 await pool.putconn(conn)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[PooledConnection]:
-        """For a submit and what belongs to it."""
-        async with self.connection() as conn, conn.transaction():
+    async def transaction(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
+        async with self.connection(long=long) as conn, conn.transaction():
             yield conn
+
+    async def page(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
+        """A part of a list, for a query that reads indexes in their order."""
+        async with self.transaction() as conn:
+            await rows(conn, "read_in_order", {})
+            return await rows(conn, name, params)
 
     async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """What a named query gives; deadlocks and serialization failures are tried again."""
@@ -196,8 +201,8 @@ class TenantDatabase(Database):
             yield conn
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[PooledConnection]:
-        async with self.connection(long=True) as conn:
+    async def transaction(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
+        async with self.connection(long=long) as conn:
             yield conn
 
     def _timeout(self, long: bool) -> str | None:

@@ -43,7 +43,7 @@ async def _begin(
     pause = Backoff(FIRST_PAUSE, longest=LONGEST_PAUSE)
     while True:
         async with AsyncExitStack() as trying:
-            conn = await trying.enter_async_context(database.transaction())
+            conn = await trying.enter_async_context(database.transaction(long=True))
             (found,) = await rows(conn, "hold_request", {"tenant": tenant, "key": key})
             if found["held"]:
                 held.push_async_exit(trying.pop_all())

@@ -9,6 +9,8 @@ from batchmill.errors import NotFound
 from batchmill.store.database import Database
 
 PAGE = 1_000
+# Of payloads and results that are in memory at once. A page has one job at least.
+PAGE_BYTES = 256 * 1024
 
 
 async def get(database: Database, job_id: int) -> JobRecord:
@@ -28,9 +30,45 @@ async def pages_of_batch(
     database: Database, batch_id: UUID, count: int = PAGE
 ) -> AsyncIterator[list[JobRecord]]:
     after = -1
-    while page := await database.rows("jobs_of_batch", batch=batch_id, after=after, count=count):
-        yield [record(row) for row in page]
+    while page := await database.page(
+        "jobs_of_batch", batch=batch_id, after=after, count=count, bytes=PAGE_BYTES
+    ):
         after = page[-1]["position"]
+        yield [record(row) for row in page]
+
+
+async def results_of_batch(database: Database, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
+    """`id`, `position` and `result` of completed jobs; the result is JSON, as it was stored."""
+    after = -1
+    while page := await database.page(
+        "results_of_batch", batch=batch_id, after=after, count=PAGE, bytes=PAGE_BYTES
+    ):
+        after = page[0]["upto"]
+        for row in page:
+            if row["id"] is not None:
+                yield row
+
+
+async def failed_of_batch(database: Database, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
+    """`id`, `position`, `code` and `message` of failed jobs."""
+    async for row in _rows_of_batch(database, "failed_of_batch", batch_id):
+        yield row
+
+
+async def cancelled_of_batch(database: Database, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
+    """`id` and `position` of cancelled jobs."""
+    async for row in _rows_of_batch(database, "cancelled_of_batch", batch_id):
+        yield row
+
+
+async def _rows_of_batch(
+    database: Database, query: str, batch_id: UUID
+) -> AsyncIterator[dict[str, Any]]:
+    after = -1
+    while page := await database.page(query, batch=batch_id, after=after, count=PAGE):
+        after = page[-1]["position"]
+        for row in page:
+            yield row
 
 
 def record(row: dict[str, Any]) -> JobRecord:

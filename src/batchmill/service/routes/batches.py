@@ -75,16 +75,17 @@ async def get_batch(request: Request, caller: Reader, id: UUID) -> schemas.Batch
 async def list_jobs(
     caller: Reader, id: UUID, state: JobState | None = None, size: Size = 100, cursor: Cursor = None
 ) -> schemas.Jobs:
-    """In the order of submission."""
+    """In the order of submission. A page looks at 10,000 jobs at most: with a `state`, it may have
+    fewer than `size`, even none, and a `next` all the same."""
     await caller.mill.batch(id).get()
     pages = Pages(caller, f"jobs of {id}")
     (after,) = await pages.place(cursor, int) or (-1,)
-    found = await admin.list_jobs(
-        caller.mill.database, {"state": state, "count": size + 1}, id, after
+    found, upto = await admin.list_jobs_of_batch(
+        caller.mill.database, {"state": state, "count": size}, id, after
     )
     return schemas.Jobs(
-        jobs=schemas.job_lines(found[:size]),
-        next=await pages.next(found, size, lambda last: (last.position,)),
+        jobs=schemas.job_lines(found),
+        next=None if upto is None else await pages.cursor(upto),
     )
 
 

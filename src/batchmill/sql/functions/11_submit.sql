@@ -122,14 +122,13 @@ return moment + make_interval(secs => coalesce((options ->> 'expires_in')::float
 
 -- The advisory lock that stands for an idempotency key. Two keys that share one only wait for each other.
 create function request_lock(of_tenant text, of_key text) returns bigint
-language sql stable as $$
-    select hashtextextended('batchmill.request', hashtextextended(of_tenant, hashtextextended(of_key, 0)))
-$$;
+language sql stable
+return hashtextextended('batchmill.request', hashtextextended(of_tenant, hashtextextended(of_key, 0)));
 
 -- Holds an idempotency key until the transaction ends. False at once if another transaction has it: the
 -- caller can then wait without a connection.
 create function hold_request(of_tenant text, of_key text) returns boolean
-language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     return pg_try_advisory_xact_lock(request_lock(coalesce(acting_tenant(), of_tenant), of_key));
 end $$;

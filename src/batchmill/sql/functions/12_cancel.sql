@@ -1,29 +1,92 @@
 -- Cancels jobs of a batch, or one job: those that wait end now, those that run are marked, keep their
 -- slots until their worker lets go, and can only end as cancelled. Returns how many were cancelled.
+--
+-- All in one transaction, which takes long for a large batch. `begin_cancel` and `cancel_step` do the same in
+-- several short ones.
 create function cancel_batch(of_batch uuid) returns integer
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    changed integer := begin_cancel(of_batch);
+    step record;
+    after integer := -1;
+begin
+    while changed is not null and after is not null loop
+        select * into step from cancel_step(of_batch, after, 10000);
+        changed := changed + step.cancelled;
+        after := step.upto;
+    end loop;
+    return coalesce(changed, 0);
+end $$;
+
+-- Cancels a batch: when this has committed, none of its jobs starts any more, and those that run can only end
+-- as cancelled. Those that wait are left to `cancel_step`; the upkeep goes on where a caller died. Returns how
+-- many run, or null if the batch had finished or was cancelled before.
+create function begin_cancel(of_batch uuid) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz;
     batch batches;
-    part integer;
-    changed integer := 0;
 begin
+    -- A second caller has nothing to wait for.
+    if exists (select from batches where id = of_batch and is_own(tenant) and cancelled_at is not null) then
+        return null;
+    end if;
     batch := lock_batch(of_batch);
     moment := clock();
     if batch.finished_at is not null or batch.cancelled_at is not null then
-        return 0;
+        return null;
     end if;
     update batches set cancelled_at = moment, state = 'cancelled' where id = of_batch;
-    loop
-        -- In parts, so that a million jobs do not have to fit into memory at once.
-        part := cancel_jobs(array(
-            select j.id from lanes l join jobs j on j.lane_id = l.id
-            where l.batch_id = of_batch and j.cancelled_at is null limit 10000), moment);
-        exit when part = 0;
-        changed := changed + part;
-    end loop;
-    return changed;
+    -- No claim looks into a lane where nothing is due.
+    update lanes set ready_at = null, is_due = false, blocked_by = null
+    where batch_id = of_batch and (ready_at is not null or blocked_by is not null);
+    return interrupt_jobs(array(
+        select j.id from lanes l
+        cross join lateral (
+            select id from jobs where lane_id = l.id and not is_scheduled and state = 'running'
+            order by -priority, id + 0 limit l.running) j
+        where l.batch_id = of_batch and l.is_busy), moment);
 end $$;
+
+-- Ends up to `most` waiting jobs of a cancelled batch, from the position `after` on. `upto` is where the next
+-- step begins; null if none is left.
+create function cancel_step(
+    of_batch uuid, after integer, most integer, out cancelled integer, out upto integer
+)
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    batch batches;
+    room integer := most;
+    ids bigint[];
+begin
+    cancelled := 0;
+    select * into batch from batches where id = of_batch and is_own(tenant);
+    if batch.cancelled_at is null or batch.finished_at is not null then
+        return;
+    end if;
+    -- No job starts in the lanes any more, so the batch is enough to hold; but whoever ends the last job has
+    -- to hold the lanes too, since they go with the batch.
+    if waiting_jobs(batch) > most then
+        perform hold_limits_shared();
+        select * into batch from batches where id = of_batch for update;
+        room := greatest(least(most, waiting_jobs(batch) - 1), 0);
+    else
+        batch := lock_batch(of_batch);
+    end if;
+    select array_agg(id), max(position) into ids, upto from (
+        select id, position from jobs
+        where batch_id = of_batch and position > after and state <> 'running'
+        order by position limit room) waiting;
+    if ids is not null then
+        cancelled := end_waiting(ids, clock());
+    elsif room = 0 then
+        upto := after;
+    end if;
+end $$;
+
+create function waiting_jobs(b batches) returns integer
+language sql immutable
+return b.total - b.running - b.completed - b.failed - b.cancelled;
 
 create function cancel_job(of_job bigint) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -54,8 +117,14 @@ end $$;
 -- The caller holds the jobs' lanes and batches.
 create function cancel_jobs(job_ids bigint[], moment timestamptz) returns integer
 language plpgsql as $$
+begin
+    return interrupt_jobs(job_ids, moment) + end_waiting(job_ids, moment);
+end $$;
+
+-- Marks those that run, and tells their workers.
+create function interrupt_jobs(job_ids bigint[], moment timestamptz) returns integer
+language plpgsql as $$
 declare
-    waiting bigint[];
     interrupted integer;
 begin
     with told as (
@@ -67,10 +136,16 @@ begin
         from (select distinct worker_id from told) w
     )
     select count(*) into interrupted from told cross join rung;
+    return interrupted;
+end $$;
 
-    waiting := array(
+create function end_waiting(job_ids bigint[], moment timestamptz) returns integer
+language plpgsql as $$
+declare
+    waiting bigint[] := array(
         select id from jobs where id = any (job_ids) and state <> 'running' order by id for update);
-    return interrupted + cardinality(end_jobs((
+begin
+    return cardinality(end_jobs((
         waiting, null, array_fill('cancelled'::text, array[cardinality(waiting)]), null, null, null
     ), false, '{}', moment));
 end $$;

@@ -110,7 +110,8 @@ begin
     grant select on batches, jobs, finished, event_blocks, events, lanes, tasks, notifications, webhooks,
         artifacts, artifact_uses, schedules to batchmill_tenant;
     grant execute on function clock, seen_tenant, is_builtin, named_artifacts,
-        submit, enqueue, cancel_batch, cancel_job, retry_batch, retry_job, delete_batch, watch_batch, watch_job,
+        hold_request, submit, enqueue, cancel_batch, begin_cancel, cancel_step, cancel_job, retry_batch, retry_job,
+        delete_batch, watch_batch, watch_job, page_end, raw_size,
         notify_batch, save_webhook, rotate_webhook, enable_webhook, delete_webhook,
         begin_input, grow_artifact, end_artifact, give_up_artifact, delete_artifact, forget_artifacts, count_download,
         save_schedule, pause_schedule, delete_schedule, count_operations to batchmill_tenant;

@@ -3,8 +3,18 @@ select id, tenant, task, state, total, running, completed, failed, cancelled, du
     generation, labels, created_at, started_at, finished_at, cancelled_at, expires_at
 from batchmill.batches where id = %(batch)s
 
--- name: cancel_batch
-select batchmill.cancel_batch(%(batch)s)
+-- name: begin_cancel
+select batchmill.begin_cancel(%(batch)s)
+
+-- name: cancel_step
+select cancelled, upto from batchmill.cancel_step(%(batch)s, %(after)s::integer, %(most)s::integer)
+
+-- name: half_cancelled
+-- Where the caller that cancelled a batch has not ended its jobs for a while.
+select id from batchmill.batches b
+where cancelled_at < batchmill.clock() - interval '1 minute' and finished_at is null
+  and batchmill.waiting_jobs(b) > 0
+order by cancelled_at limit 100
 
 -- name: retry_batch
 select batchmill.retry_batch(%(batch)s)
@@ -58,12 +68,13 @@ select b.id as batch_id, b.last_event as number, batchmill.clock() as at, json_b
         select id, position, task, state, attempt, progress, error ->> 'code' as code,
             error ->> 'message' as message
         from (
-            select id, position, task, state, attempt, progress, null::jsonb as error
-            from batchmill.jobs
-            where lane_id in (select id from batchmill.lanes where batch_id = b.id)
+            (select id, position, task, state, attempt, progress, null::jsonb as error
+             from batchmill.jobs where batch_id = b.id
+             order by position limit %(most)s::bigint)
             union all
-            select id, position, task, state, attempt, progress, error
-            from batchmill.finished where batch_id = b.id and expires_on = b.expires_on
+            (select id, position, task, state, attempt, progress, error
+             from batchmill.finished where batch_id = b.id and expires_on = b.expires_on
+             order by position limit %(most)s::bigint)
         ) jobs order by position limit %(most)s::bigint) shown),
     'truncated', b.total > %(most)s::bigint) as data
 from batchmill.batches b where b.id = %(batch)s

@@ -62,18 +62,54 @@ select state from batchmill.finished where id = %(job)s::bigint
 -- name: watch_job
 select batchmill.watch_job(%(job)s::bigint)
 
+-- name: read_in_order
+-- Leaves the planner one way: along an index. Where it knows little of a table that has grown, it would rather
+-- read and sort everything.
+select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_sort', 'off', true), set_config('jit', 'off', true)
+
 -- name: jobs_of_batch
+with page as materialized (
+    select batchmill.page_end(%(batch)s, %(after)s::integer, %(count)s::integer, %(bytes)s::bigint) as upto)
 select * from (
     select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
         created_at, started_at, null::timestamptz as finished_at, false as cached, payload,
         null::json as result, null::jsonb as error, progress, labels, attempts
     from batchmill.jobs
-    where lane_id in (select id from batchmill.lanes where batch_id = %(batch)s)
-      and position > %(after)s::bigint
+    where batch_id = %(batch)s and position > %(after)s::bigint and position <= (select upto from page)
     union all
     select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
         created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
     from batchmill.finished
-    where batch_id = %(batch)s and position > %(after)s::bigint
+    where batch_id = %(batch)s and position > %(after)s::bigint and position <= (select upto from page)
       and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
-) jobs order by position limit %(count)s::bigint
+) jobs order by position
+
+-- name: results_of_batch
+-- Also how far the page reaches: none of its jobs may have completed.
+with page as materialized (
+    select batchmill.page_end(%(batch)s, %(after)s::integer, %(count)s::integer, %(bytes)s::bigint, true)
+        as upto)
+select page.upto, f.id, f.position, f.result
+from page left join lateral (
+    select id, position, coalesce(result, 'null')::text as result from batchmill.finished
+    where batch_id = %(batch)s and position > %(after)s::bigint and position <= page.upto
+      and state = 'completed'
+      and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
+) f on true
+where page.upto is not null
+order by f.position
+
+-- name: failed_of_batch
+select id, position, coalesce(error ->> 'code', '') as code, coalesce(error ->> 'message', '') as message
+from batchmill.finished
+where batch_id = %(batch)s and state = 'failed' and position > %(after)s::bigint
+  and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
+order by position limit %(count)s::bigint
+
+-- name: cancelled_of_batch
+select id, position
+from batchmill.finished
+where batch_id = %(batch)s and state = 'cancelled' and position > %(after)s::bigint
+  and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
+order by position limit %(count)s::bigint

@@ -1,0 +1,39 @@
+-- The bytes of a value as it goes over the wire. Only what is compressed has to be unpacked to know.
+create function raw_size(value json) returns integer
+language sql stable
+return case when value is null then 0
+    when pg_column_compression(value) is null then pg_column_size(value)
+    else octet_length(value::text) end;
+
+-- How far a page of a batch's jobs reaches: `most` jobs after a position, or fewer if their payloads and
+-- results have more than `bytes` together, but one at least. Null if there are none. With `results_only`, it
+-- is a page of ended jobs and only their results count.
+create function page_end(
+    of_batch uuid, after integer, most integer, bytes bigint, results_only boolean default false
+) returns integer
+language plpgsql stable
+set search_path = batchmill, pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+declare
+    job record;
+    size bigint := 0;
+    upto integer;
+begin
+    for job in
+        select * from (
+            (select position, payload, null::json as result from jobs
+             where not results_only and batch_id = of_batch and position > after
+             order by position limit most)
+            union all
+            (select position, case when not results_only then payload end, result from finished
+             where batch_id = of_batch and position > after
+               and expires_on = (select expires_on from batches where id = of_batch)
+             order by position limit most)
+        ) jobs order by position limit most
+    loop
+        size := size + raw_size(job.payload) + raw_size(job.result);
+        exit when upto is not null and size > bytes;
+        upto := job.position;
+    end loop;
+    return upto;
+end $$;

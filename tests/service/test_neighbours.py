@@ -1,0 +1,64 @@
+"""What one tenant does to a large batch of its own is no matter to the others."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from batchmill.store import admin
+from tests.library.tools import one
+from tests.service.tools import Tenant
+
+AT_ONCE = 30
+JOBS = 20_000
+WAITING = """select count(*) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and wait_event_type = 'Lock'"""
+
+
+async def large_batch(tenant: Tenant) -> str:
+    """All of whose jobs wait."""
+    batch = await tenant.batch("hold", [1] * JOBS, delay=3_600)
+    return f"/v1/batches/{batch['id']}"
+
+
+async def test_thirty_cancels_of_a_large_batch_hold_nobody_up(ada: Tenant, bob: Tenant) -> None:
+    batch = await large_batch(ada)
+    mine = await bob.batch()
+    cancelling = asyncio.gather(
+        *(ada.client.post(f"{batch}/cancel") for _ in range(AT_ONCE)),
+    )
+    while not cancelling.done():
+        assert (await bob.client.get(f"/v1/batches/{mine['id']}")).status_code == 200
+        assert one(ada.house.sql, WAITING)[0] <= 3
+    answers = await cancelling
+    assert {answer.status_code for answer in answers} == {200}
+    assert sorted(answer.json()["jobs"] for answer in answers) == [0] * (AT_ONCE - 1) + [JOBS]
+    found = (await ada.client.get(batch)).json()
+    assert (found["state"], found["cancelled"], found["last_event"]) == (
+        "cancelled",
+        JOBS,
+        JOBS + 1,
+    )
+
+
+async def test_a_list_by_state_goes_on_where_nothing_fits(
+    ada: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin, "JOBS_OF_BATCH_LOOKED_AT", 2)
+    batch = await ada.batch("double", [13, 13, 13, 13, 13, 1, 13])
+    await ada.finished(batch)
+    path = batch["links"]["jobs"]
+
+    async def pages(**which: Any) -> list[list[int]]:
+        found, cursor = [], None
+        while True:
+            params = which | ({"cursor": cursor} if cursor else {})
+            page = (await ada.client.get(path, params=params)).json()
+            found.append([job["position"] for job in page["jobs"]])
+            if (cursor := page["next"]) is None:
+                return found
+
+    assert await pages(state="completed", size=1) == [[], [], [5], []]
+    assert await pages(state="failed", size=3) == [[0, 1, 2], [3, 4, 6]]
+    assert await pages(size=5) == [[0, 1, 2, 3, 4], [5, 6]]
+    assert await pages(state="ready") == [[]]
