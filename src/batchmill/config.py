@@ -75,6 +75,8 @@ class ServiceSettings:
     body_seconds: float = 20
     body_rate: int = 1_000
     idle_seconds: float = 30
+    downloads_per_process: int = 200
+    downloads_per_tenant: int = 50
     statement_timeout: float = 10
     long_statement_timeout: float = 60
 

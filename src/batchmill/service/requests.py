@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from batchmill.domain.payload import LIMIT
-from batchmill.service.caller import caller_of
+from batchmill.service.caller import Caller, caller_of
 from batchmill.service.json import parsed
 from batchmill.service.problems import BadRequest, TooLarge, answer
 from batchmill.service.service import of_request
@@ -70,11 +70,17 @@ class ProblemRoute(APIRoute):
             try:
                 require_sound(request)
                 response = await handle(BoundedRequest(request.scope, request.receive))
+                response = patient(request, response)
             except Exception as error:
                 response = answer(error)
             return guarded(response)
 
         return handle_with_problems
+
+
+def patient(request: Request, response: Response) -> Response:
+    caller: Caller | None = getattr(request.state, "batchmill_caller", None)
+    return of_request(request).downloads.patient(response, caller and caller.tenant)
 
 
 def require_sound(request: Request) -> None:

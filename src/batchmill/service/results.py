@@ -1,45 +1,45 @@
 """What a batch made, merged, as one JSON document that is written while it is read."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
 
 from pydantic_core import to_json
 
-from batchmill.domain.job import JobRecord, JobState
-from batchmill.handles import Batch
-from batchmill.service.schemas import Batch as BatchBody
-
-Written = Callable[[JobRecord], dict[str, object]]
+from batchmill.service.schemas import Batch
+from batchmill.store import jobs
+from batchmill.store.database import Database
 
 
-def completed(job: JobRecord) -> dict[str, object]:
-    return {"job_id": job.id, "position": job.position, "result": job.result}
-
-
-def failed(job: JobRecord) -> dict[str, object]:
-    code, message = (job.error.code, job.error.message) if job.error else ("", "")
-    return {"job_id": job.id, "position": job.position, "code": code, "message": message}
-
-
-def cancelled(job: JobRecord) -> dict[str, object]:
-    return {"job_id": job.id, "position": job.position}
-
-
-PARTS: dict[str, tuple[JobState, Written]] = {
-    "results": (JobState.COMPLETED, completed),
-    "failed": (JobState.FAILED, failed),
-    "cancelled": (JobState.CANCELLED, cancelled),
-}
-
-
-async def merged(batch: Batch, body: BatchBody) -> AsyncIterator[bytes]:
-    """A batch may be larger than memory: each part reads its jobs page by page."""
+async def merged(database: Database, body: Batch) -> AsyncIterator[bytes]:
+    """A batch may be larger than memory: each list is read page by page, through an index of its
+    own."""
     yield b'{"batch":' + body.model_dump_json().encode()
-    for name, (state, written) in PARTS.items():
-        yield f',"{name}":['.encode()
-        between = b""
-        async for job in batch.jobs():
-            if job.state is state:
-                yield between + to_json(written(job))
-                between = b","
-        yield b"]"
+    async for piece in _list("results", _results(database, body.id)):
+        yield piece
+    async for piece in _list("failed", _lines(jobs.failed_of_batch(database, body.id))):
+        yield piece
+    async for piece in _list("cancelled", _lines(jobs.cancelled_of_batch(database, body.id))):
+        yield piece
     yield b"}"
+
+
+async def _list(name: str, entries: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield f',"{name}":['.encode()
+    between = b""
+    async for entry in entries:
+        yield between + entry
+        between = b","
+    yield b"]"
+
+
+async def _results(database: Database, batch_id: UUID) -> AsyncIterator[bytes]:
+    """A result is JSON already, so it is not read and written again."""
+    async for row in jobs.results_of_batch(database, batch_id):
+        start = f'{{"job_id":{row["id"]},"position":{row["position"]},"result":'
+        yield f"{start}{row.pop('result')}}}".encode()
+
+
+async def _lines(rows: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
+    async for row in rows:
+        yield to_json({"job_id": row.pop("id"), **row})

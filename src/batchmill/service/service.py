@@ -16,6 +16,7 @@ from batchmill.service.addresses import networks
 from batchmill.service.guesses import Guesses
 from batchmill.service.sse import StreamOptions, Streams
 from batchmill.service.stopping import called_on_signals
+from batchmill.service.streaming import DownloadOptions, Downloads
 from batchmill.store.database import Timeouts
 from batchmill.worker.worker import Worker, WorkerOptions
 
@@ -35,6 +36,13 @@ class Service:
             per_tenant=settings.streams_per_tenant,
         )
         self.streams = Streams(mill, self.stopping, options)
+        self.downloads = Downloads(
+            DownloadOptions(
+                patience=settings.patience,
+                per_process=settings.downloads_per_process,
+                per_tenant=settings.downloads_per_tenant,
+            )
+        )
         self.timeouts = Timeouts(settings.statement_timeout, settings.long_statement_timeout)
         self.guesses = Guesses(settings.wrong_keys_per_minute)
         # Whose turn it is to read a block of a large body.

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -20,6 +20,7 @@ from batchmill.events.hub import Hub
 from batchmill.events.sharing import end
 from batchmill.mill import Mill
 from batchmill.service.problems import ServerFull
+from batchmill.service.streaming import Streamed, pieces, write
 
 log = logging.getLogger("batchmill.service.streams")
 
@@ -29,7 +30,6 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 BEGIN = b"retry: 2000\n\n"
 KEEP_ALIVE = b":\n\n"
 FAREWELL_SECONDS = 1.0
-PIECE = 65_536
 
 Frames = Callable[[list[Event]], Awaitable[list[bytes]]]
 
@@ -148,11 +148,7 @@ class Streams:
         return {row["id"] for row in await self._mill.database.rows("lapsed_keys", keys=[*keys])}
 
 
-class Stalled(Exception):
-    """The client has not read for too long."""
-
-
-class EventStream(Response):
+class EventStream(Streamed):
     """What has come goes to the client together. Nothing is gathered for one that does not read:
     it stays where it is in the log, and is dropped if that lasts."""
 
@@ -166,62 +162,28 @@ class EventStream(Response):
         tenant: str | None,
         key: str | None,
     ):
-        self.status_code = 200
-        self.background = None
-        self.init_headers(HEADERS)
+        super().__init__(streams.options.patience, HEADERS)
         self._streams = streams
         self._follower = follower
         self._frames = frames
         self._tenant = tenant
         self.key = key
-        self._open_until = asyncio.timeout(None)
-        self._is_gone = False
-
-    def end(self) -> None:
-        # It may be ending already.
-        with suppress(RuntimeError):
-            self._open_until.reschedule(0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._streams.entered(self, self._tenant), self._follower:
-            watching = asyncio.create_task(self._watch(receive))
-            try:
-                await self._send_all(send)
-            except Stalled:
-                log.info("A client of batch %s did not read: dropped.", self._follower.batch_id)
-                if hang_up(receive):
-                    await watching
-            except OSError:
-                # Some servers raise it for a client that is gone.
-                pass
-            finally:
-                await end(watching)
-
-    async def _watch(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self._is_gone = True
-        self.end()
+            await super().__call__(scope, receive, send)
 
     async def _send_all(self, send: Send) -> None:
-        patience = self._streams.options.patience
         with suppress(TimeoutError):
             async with self._open_until:
                 await send(self._start())
-                await write(send, BEGIN, patience)
+                await write(send, BEGIN, self.patience)
                 # Who comes while the process stops is not refused: an EventSource would give up.
                 while not self._streams.is_stopping and (frames := await self._next()):
                     for piece in pieces(frames):
-                        await write(send, piece, patience)
+                        await write(send, piece, self.patience)
         if not self._is_gone:
             await write(send, b"", FAREWELL_SECONDS)
-
-    def _start(self) -> MutableMapping[str, Any]:
-        return {
-            "type": "http.response.start",
-            "status": self.status_code,
-            "headers": self.raw_headers,
-        }
 
     async def _next(self) -> list[bytes]:
         """What has come, or a sign of life if nothing does; nothing once the log has ended."""
@@ -241,29 +203,6 @@ class EventStream(Response):
             return None
 
 
-async def write(send: Send, body: bytes, patience: float) -> None:
-    """Sends a piece of the body; an empty one is the last."""
-    try:
-        async with asyncio.timeout(patience):
-            await send({"type": "http.response.body", "body": body, "more_body": bool(body)})
-    except TimeoutError:
-        raise Stalled from None
-
-
-def pieces(frames: list[bytes]) -> Iterator[bytes]:
-    """Together as far as may be: what is sent is copied, once for each client."""
-    gathered: list[bytes] = []
-    size = 0
-    for each in frames:
-        gathered.append(each)
-        size += len(each)
-        if size >= PIECE:
-            yield b"".join(gathered)
-            gathered, size = [], 0
-    if gathered:
-        yield b"".join(gathered)
-
-
 def frame(event: Event) -> bytes:
     return written(event.number, event.type, event)
 
@@ -271,13 +210,3 @@ def frame(event: Event) -> bytes:
 def written(number: int, type: str, data: Any) -> bytes:
     """An event as it goes over the wire."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (number, type.encode(), to_json(data))
-
-
-def hang_up(receive: Receive) -> bool:
-    """ASGI can only close a connection, which waits for a client that does not read. What uvicorn
-    receives from can do better."""
-    transport = getattr(getattr(receive, "__self__", None), "transport", None)
-    if transport is None:
-        return False
-    transport.abort()
-    return True

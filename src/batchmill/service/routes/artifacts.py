@@ -1,12 +1,10 @@
 """Artifacts: files that went in or came out."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import RedirectResponse, StreamingResponse
+from fastapi.responses import RedirectResponse
 
 from batchmill.domain.artifact import ArtifactKind
 from batchmill.domain.download import archive_headers, download_headers, etag, parse_range
@@ -88,6 +86,7 @@ async def link_artifact(
     },
 )
 async def download_artifact(
+    service: AnyService,
     viewer: ByKeyOrLink,
     id: UUID,
     range: Annotated[str | None, Header()] = None,
@@ -95,6 +94,7 @@ async def download_artifact(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """The bytes; also with a signed link in place of a key."""
+    service.downloads.check_room(viewer.mill.tenant)
     files = viewer.mill.artifacts
     record = await files.get(id)
     if if_none_match and etag(record) in if_none_match:
@@ -104,7 +104,8 @@ async def download_artifact(
     if native := await files.url(id):
         return RedirectResponse(native, 307)
     chunks = await files.open(id, *((part.start, part.stop) if part else ()))
-    return streamed(chunks, download_headers(record, part), 206 if part else 200)
+    headers, status = download_headers(record, part), 206 if part else 200
+    return service.downloads.response(viewer.mill.tenant, chunks, headers=headers, status=status)
 
 
 @router.head("/artifacts/{id}/content", include_in_schema=False)
@@ -117,9 +118,11 @@ async def head_artifact(viewer: ByKeyOrLink, id: UUID) -> Response:
     response_class=Response,
     responses={200: {"content": {"application/zip": {}}, "description": "The ZIP."}},
 )
-async def download_archive(caller: Reader, id: UUID) -> Response:
+async def download_archive(service: AnyService, caller: Reader, id: UUID) -> Response:
     """All files that a batch made, as a ZIP with a manifest that says what is missing."""
-    return streamed(await caller.mill.artifacts.archive(id), archive_headers(f"{id}.zip"), 200)
+    service.downloads.check_room(caller.tenant)
+    chunks, headers = await caller.mill.artifacts.archive(id), archive_headers(f"{id}.zip")
+    return service.downloads.response(caller.tenant, chunks, headers=headers)
 
 
 @router.get("/batches/{id}/artifacts")
@@ -139,12 +142,3 @@ async def list_artifacts(
         artifacts=[schemas.Artifact.model_validate(each) for each in found[:size]],
         next=await pages.next(found, size, lambda last: (last.id,)),
     )
-
-
-def streamed(chunks: AsyncIterator[bytes], headers: Mapping[str, str], status: int) -> Response:
-    async def closing() -> AsyncIterator[bytes]:
-        async with aclosing(chunks):  # type: ignore[type-var]
-            async for chunk in chunks:
-                yield chunk
-
-    return StreamingResponse(closing(), status, dict(headers), headers.get("Content-Type"))

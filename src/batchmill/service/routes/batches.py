@@ -5,7 +5,6 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Request, Response
-from fastapi.responses import StreamingResponse
 
 from batchmill.domain.batch import BatchState
 from batchmill.domain.job import JobState
@@ -14,6 +13,7 @@ from batchmill.service.caller import Reader, Submitter
 from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.results import merged
+from batchmill.service.service import AnyService
 from batchmill.service.submitting import submit_request
 from batchmill.store import admin, tenants
 
@@ -91,14 +91,15 @@ async def list_jobs(
 
 @router.get(
     "/{id}/results",
-    response_class=StreamingResponse,
+    response_class=Response,
     responses={200: {"model": schemas.Results, "description": "What it made so far, merged."}},
 )
-async def get_results(request: Request, caller: Reader, id: UUID) -> StreamingResponse:
+async def get_results(request: Request, service: AnyService, caller: Reader, id: UUID) -> Response:
     """Results in the order of submission, and beside them what went wrong."""
-    batch = caller.mill.batch(id)
-    body = schemas.batch(await batch.get(), request)
-    return StreamingResponse(merged(batch, body), media_type="application/json")
+    service.downloads.check_room(caller.tenant)
+    body = schemas.batch(await caller.mill.batch(id).get(), request)
+    chunks = merged(caller.mill.database, body)
+    return service.downloads.response(caller.tenant, chunks, media_type="application/json")
 
 
 @router.post("/{id}/cancel")

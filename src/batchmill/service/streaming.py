@@ -1,0 +1,231 @@
+"""Bodies that are written while they are made. Nothing is gathered for a client that does not read:
+what makes the body waits, and holds no connection to the database meanwhile."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from batchmill.errors import QuotaExceeded
+from batchmill.events.sharing import end
+from batchmill.service.problems import ServerFull, answer
+
+log = logging.getLogger("batchmill.service.streams")
+
+PIECE = 65_536
+
+
+class Stalled(Exception):
+    """The client has not read for too long."""
+
+
+class Streamed(Response):
+    """Ends when the client leaves. One that reads nothing for `patience` seconds is dropped."""
+
+    def __init__(
+        self,
+        patience: float,
+        headers: Mapping[str, str] | None = None,
+        status_code: int = 200,
+        media_type: str | None = None,
+    ):
+        self.status_code = status_code
+        self.background = None
+        self.media_type = media_type or self.media_type
+        self.init_headers(headers)
+        self.patience = patience
+        self._open_until = asyncio.timeout(None)
+        self._is_gone = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        watching = asyncio.create_task(self._watch(receive))
+        try:
+            await self._send_all(send)
+        except Stalled:
+            log.info("A client of %s did not read: dropped.", scope.get("path"))
+            if hang_up(receive):
+                await watching
+        except OSError:
+            # Some servers raise it for a client that is gone.
+            pass
+        finally:
+            await end(watching)
+
+    async def _send_all(self, send: Send) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        # It may be ending already.
+        with suppress(RuntimeError):
+            self._open_until.reschedule(0)
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._is_gone = True
+        self.end()
+
+    def _start(self) -> MutableMapping[str, Any]:
+        return {
+            "type": "http.response.start",
+            "status": self.status_code,
+            "headers": self.raw_headers,
+        }
+
+
+class TooManyDownloads(QuotaExceeded):
+    """The caller downloads as much at once as it may."""
+
+    code = "too_many_downloads"
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadOptions:
+    patience: float = 30.0
+    per_process: int = 200
+    per_tenant: int = 50
+
+
+class Downloads:
+    """The bodies that a process is writing, except streams of events, and how many there may be."""
+
+    def __init__(self, options: DownloadOptions):
+        self._options = options
+        self._of_tenants: Counter[str | None] = Counter()
+
+    def response(
+        self,
+        tenant: str | None,
+        chunks: AsyncIterator[bytes],
+        *,
+        headers: Mapping[str, str] | None = None,
+        status: int = 200,
+        media_type: str | None = None,
+    ) -> Response:
+        return Download(self, tenant, chunks, self._options.patience, headers, status, media_type)
+
+    def patient(self, response: Response, tenant: str | None) -> Response:
+        """An answer that is large and ready, written as patiently as others."""
+        body = getattr(response, "body", b"")
+        if isinstance(response, Streamed) or len(body) <= PIECE:
+            return response
+        written = Download(self, tenant, once(body), self._options.patience)
+        written.status_code, written.raw_headers = response.status_code, response.raw_headers
+        return written
+
+    def check_room(self, tenant: str | None) -> None:
+        if self._of_tenants.total() >= self._options.per_process:
+            raise ServerFull("This server is sending as much as it can at once: come back later.")
+        if self._of_tenants[tenant] >= self._options.per_tenant:
+            raise TooManyDownloads(
+                f"There may be {self._options.per_tenant} downloads at once: end one first."
+            )
+
+    @contextmanager
+    def entered(self, tenant: str | None) -> Iterator[None]:
+        self.check_room(tenant)
+        self._of_tenants[tenant] += 1
+        try:
+            yield
+        finally:
+            self._of_tenants[tenant] -= 1
+            if not self._of_tenants[tenant]:
+                del self._of_tenants[tenant]
+
+
+class Download(Streamed):
+    def __init__(
+        self,
+        downloads: Downloads,
+        tenant: str | None,
+        chunks: AsyncIterator[bytes],
+        patience: float,
+        headers: Mapping[str, str] | None = None,
+        status: int = 200,
+        media_type: str | None = None,
+    ):
+        super().__init__(patience, headers, status, media_type)
+        self._downloads = downloads
+        self._tenant = tenant
+        self._chunks = chunks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._chunks):  # type: ignore[type-var]
+            try:
+                with self._downloads.entered(self._tenant):
+                    await super().__call__(scope, receive, send)
+            except (ServerFull, TooManyDownloads) as error:
+                # Nothing has been sent yet: room is taken before all else.
+                await answer(error)(scope, receive, send)
+
+    async def _send_all(self, send: Send) -> None:
+        with suppress(TimeoutError):
+            async with self._open_until:
+                await send(self._start())
+                async for piece in pieces_of(self._chunks):
+                    await write(send, piece, self.patience)
+                await write(send, b"", self.patience)
+
+
+async def write(send: Send, body: bytes, patience: float) -> None:
+    """Sends a piece of the body; an empty one is the last."""
+    try:
+        async with asyncio.timeout(patience):
+            await send({"type": "http.response.body", "body": body, "more_body": bool(body)})
+    except TimeoutError:
+        raise Stalled from None
+
+
+async def once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+async def pieces_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Small chunks together and large ones in parts: a server takes whatever it is given at once
+    into memory."""
+    gathered: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        if size + len(chunk) < PIECE:
+            gathered.append(chunk)
+            size += len(chunk)
+            continue
+        gathered.append(chunk[: PIECE - size])
+        yield b"".join(gathered)
+        place = PIECE - size
+        while place + PIECE <= len(chunk):
+            yield chunk[place : place + PIECE]
+            place += PIECE
+        gathered, size = [chunk[place:]], len(chunk) - place
+    if size:
+        yield b"".join(gathered)
+
+
+def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Together as far as may be: what is sent is copied, once for each client."""
+    gathered: list[bytes] = []
+    size = 0
+    for each in frames:
+        gathered.append(each)
+        size += len(each)
+        if size >= PIECE:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
+
+
+def hang_up(receive: Receive) -> bool:
+    """ASGI can only close a connection, which waits for a client that does not read. What uvicorn
+    receives from can do better."""
+    transport = getattr(getattr(receive, "__self__", None), "transport", None)
+    if transport is None:
+        return False
+    transport.abort()
+    return True

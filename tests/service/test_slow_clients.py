@@ -1,0 +1,156 @@
+"""Large answers cost the server little memory, also for clients that do not read them."""
+
+import hashlib
+import json
+import socket
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.library.tools import one, until
+from tests.service.conftest import Served
+from tests.service.large import downloaded, memory
+from tests.service.processes import serve
+from tests.service.tools import problem
+
+LARGE = 900_000
+BATCH = """
+    with batch as (
+        insert into batchmill.batches (id, tenant, task, state, total, completed, failed, created_at,
+            started_at, finished_at, expires_at, expires_on)
+        select gen_random_uuid(), 'default', 'keep', 'partial', %(count)s, %(count)s - 1, 1, now, now,
+            now, now + interval '1 day', batchmill.day_of(now) + 1
+        from batchmill.clock() now
+        returning *
+    ), jobs as (
+        insert into batchmill.finished (id, batch_id, position, task, tenant, state, priority, run_at,
+            attempt, snoozes, finished_at, payload, result, error, created_at, expires_on)
+        select nextval(pg_get_serial_sequence('batchmill.jobs', 'id')), id, n, task, tenant,
+            case n when 0 then 'failed' else 'completed' end::batchmill.job_state, 0, created_at, 1,
+            0, created_at, to_json(repeat('p', %(size)s)),
+            case when n > 0 then to_json(repeat('r', %(size)s)) end,
+            case n when 0 then '{"code": "unlucky", "message": "No."}'::jsonb end, created_at,
+            expires_on
+        from batch cross join generate_series(0, %(count)s - 1) n
+    )
+    select id from batch"""
+IN_TRANSACTION = """select count(*) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and state like 'idle in%%'"""
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Reads the server's memory in /proc.")
+
+
+def batch_of(sql: psycopg.Connection[Any], count: int, size: int = LARGE) -> str:
+    """A finished batch whose payloads and results are large; the first job has failed."""
+    row = sql.execute(BATCH.encode(), {"count": count, "size": size}).fetchone()
+    assert row is not None
+    return f"/v1/batches/{row[0]}"
+
+
+@contextmanager
+def not_reading(url: str, path: str) -> Iterator[socket.socket]:
+    """A client that asks, and takes no byte of the answer."""
+    at = httpx.URL(url)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.connect((at.host, at.port))
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: {at.host}:{at.port}\r\n\r\n".encode())
+        yield client
+
+
+@on_linux
+@pytest.mark.parametrize("what", ["results", "archive"])
+async def test_a_large_answer_is_read_at_flat_memory(
+    what: str, dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    path = batch_of(sql, 200)
+    with serve(dsn, tmp_path) as server:
+        async with await server.client() as client:
+            await client.get("/v1/batches")
+            before = memory(server.process.pid, "VmRSS")
+            await downloaded(client, f"{path}/{what}")
+            assert memory(server.process.pid, "VmHWM") - before < 60
+
+
+@on_linux
+async def test_clients_that_do_not_read_cost_little_and_are_dropped(
+    dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    path = batch_of(sql, 60)
+    with serve(dsn, tmp_path, BATCHMILL_PATIENCE="2") as server:
+        async with await server.client() as client:
+            await client.get("/v1/batches")
+            before = memory(server.process.pid, "VmRSS")
+            with ExitStack() as clients:
+                for _ in range(40):
+                    clients.enter_context(not_reading(await server.url(), f"{path}/results"))
+                dropped = 0
+                while dropped < 40:
+                    dropped = server.said.count("did not read: dropped")
+                    # A moment between two statements may be seen; a client's patience never is.
+                    if one(sql, IN_TRANSACTION)[0]:
+                        await until(lambda: not one(sql, IN_TRANSACTION)[0])
+                    assert (await client.get("/v1/batches")).status_code == 200
+            assert memory(server.process.pid, "VmHWM") - before < 100
+
+
+async def test_what_is_ready_and_large_is_written_patiently_too(
+    served: Served, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    batch = batch_of(sql, 2, 3_000_000)
+    (job,) = one(sql, "select max(id) from batchmill.finished")
+    with caplog.at_level("INFO"):
+        async with served(patience=1) as client:
+            answer = await client.get(f"/v1/jobs/{job}/result")
+            assert answer.json() == "r" * 3_000_000
+            with not_reading(str(client.base_url), f"/v1/jobs/{job}"):
+                await until(lambda: "did not read: dropped" in caplog.text)
+            assert (await client.get(batch)).status_code == 200
+
+
+async def test_downloads_at_once_are_bounded(
+    served: Served, sql: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    batch = batch_of(sql, 20)
+    async with served(downloads_per_tenant=2) as client:
+        with ExitStack() as clients:
+            for _ in range(2):
+                clients.enter_context(not_reading(str(client.base_url), f"{batch}/results"))
+            for path in ("results", "archive"):
+                while (answer := await client.get(f"{batch}/{path}")).status_code == 200:
+                    pass
+                assert problem(answer) == (429, "too_many_downloads")
+                assert answer.headers["Retry-After"] == "30"
+        while (answer := await client.get(f"{batch}/results")).status_code != 200:
+            pass
+    async with served(downloads_per_process=0) as client:
+        answer = await client.get(f"{batch}/results")
+        assert problem(answer) == (503, "server_full")
+
+
+@pytest.mark.parametrize(("count", "size"), [(30, 100_000), (2_500, 10), (3, 300_000)])
+async def test_pages_of_any_size_make_one_answer(
+    count: int, size: int, served: Served, sql: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    batch = batch_of(sql, count, size)
+    async with served() as client:
+        answer = (await client.get(f"{batch}/results")).json()
+        expected = hashlib.sha256(b"r" * size).hexdigest()
+        found = [
+            (each["position"], hashlib.sha256(each["result"].encode()).hexdigest())
+            for each in answer["results"]
+        ]
+        assert found == [(n, expected) for n in range(1, count)]
+        assert [(each["position"], each["code"]) for each in answer["failed"]] == [(0, "unlucky")]
+        assert answer["cancelled"] == []
+        packed = tmp_path / "batch.zip"
+        packed.write_bytes((await client.get(f"{batch}/archive")).content)
+        manifest = json.loads(zipfile.ZipFile(packed).read("manifest.json"))
+        assert [job["position"] for job in manifest["jobs"]] == list(range(count))
