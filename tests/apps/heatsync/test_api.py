@@ -425,6 +425,23 @@ async def test_without_mail_nobody_is_promised_any(heatsync: HeatSync) -> None:
         assert (answer.status_code, answer.json()["success"]) == (422, False)
 
 
+async def test_what_nobody_can_store_is_refused(heatsync: HeatSync) -> None:
+    batch = await heatsync.batch(SWIMMER, FIRST)
+    async with heatsync.client() as client:
+        for path, text in (
+            (f"/api/batch/{batch}/notify", '{"email": "a\\u0000b@example.com"}'),
+            (f"/api/batch/{batch}/notify", '{"email": "a\\ud800b@example.com"}'),
+            ("/api/meets/discover", '{"url": "https://example.com/\\u0000"}'),
+        ):
+            as_json = {"Content-Type": "application/json"}
+            answer = await client.post(path, content=text, headers=as_json)
+            assert (answer.status_code, answer.json()["success"]) == (400, False)
+            assert answer.headers["Cache-Control"] == "no-store"
+        assert (await client.get("/api/result/a%00b")).status_code == 400
+        # The server bounds what strangers send as `batchmill serve` does for a mill.
+        assert (await client.get("/", headers={"X": "x" * 70_000})).status_code == 431
+
+
 async def test_a_calendar_counts_what_it_leaves_out(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
     swims = (await heatsync.results(batch))["events"]
