@@ -32,8 +32,8 @@ def markdown(outcome: Outcome) -> str:
         "",
         *(f"- {miss}" for miss in missed),
         *([""] if missed else []),
-        f"Plain requests of the tenant, p99: {outcome.p99_alone * 1e3:.0f} ms before the abuse, "
-        f"{outcome.p99 * 1e3:.0f} ms beside it.",
+        f"Plain requests of the tenant, p99: {outcome.p99_alone * 1e3:.0f} ms before the abuse "
+        f"began, {outcome.p99 * 1e3:.0f} ms beside it.",
         "",
         *latency_table(outcome),
         "",

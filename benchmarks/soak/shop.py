@@ -13,21 +13,21 @@ class Sheet(BaseModel):
     file: Artifact
 
 
-@mill.task
+@mill.task(entry=True)
 async def double(n: int) -> int:
     return 2 * n
 
 
-@mill.task
+@mill.task(entry=True)
 async def rest(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-@mill.task
+@mill.task(entry=True)
 async def large(size: int) -> str:
     return "x" * size
 
 
-@mill.task
+@mill.task(entry=True)
 async def copy(job: Job, sheet: Sheet) -> Artifact:
     return await job.artifacts.save("copy.bin", await job.artifacts.read(sheet.file))

@@ -19,13 +19,14 @@ from benchmarks.servers import Postgres
 from tests.postgres import create_database, free_port
 
 ROOT = Path(__file__).parents[2]
-READY = re.compile(r"[Ss]erving on http|Uvicorn running on http")
+READY = re.compile(r"Serving on http")
 PATIENCE = 60.0
 TENANTS = ("normal", "abuser")
 # Callers come from addresses of their own, so that limits per address tell them apart.
 ABUSER, TENANT, VISITOR = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 # Inside a mount namespace of its own a server asks this address for every name; nobody answers.
-SILENCE = "127.66.66.66"
+# Another address for each run, since two may run at once.
+SILENCE = f"127.66.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
 WITHOUT_NAMES = f"""
 printf 'nameserver {SILENCE}\\n' > "$1" && mount --bind "$1" /etc/resolv.conf && shift && exec "$@"
 """
@@ -127,27 +128,24 @@ async def prepare(dsn: str) -> dict[str, str]:
 
 
 def serve(dsn: str, files: Path) -> ServerProcess:
-    port = free_port()
-    batchmill = [sys.executable, "-m", "batchmill"]
-    return ServerProcess(
-        port,
-        [*without_names(files), *batchmill, "serve", "--port", str(port)],
-        BATCHMILL_APP="benchmarks.soak.shop:mill",
-        BATCHMILL_REQUIRE_KEY="1",
-        BATCHMILL_ARTIFACTS=str(files),
-        DATABASE_URL=dsn,
-    )
+    return server_of("benchmarks.soak.shop:mill", dsn, files, BATCHMILL_REQUIRE_KEY="1")
 
 
 def serve_heatsync(dsn: str, files: Path) -> ServerProcess:
+    return server_of("apps.heatsync.app:app", dsn, files, HEATSYNC_ALLOWED=ABUSER)
+
+
+def server_of(app: str, dsn: str, files: Path, **settings: str) -> ServerProcess:
     port = free_port()
-    uvicorn = [sys.executable, "-m", "uvicorn", "apps.heatsync.app:app", "--no-proxy-headers"]
     return ServerProcess(
         port,
-        [*without_names(files), *uvicorn, "--port", str(port)],
-        HEATSYNC_ALLOWED=ABUSER,
+        [
+            *without_names(files),
+            *(sys.executable, "-m", "batchmill", "--app", app, "serve", "--port", str(port)),
+        ],
         BATCHMILL_ARTIFACTS=str(files),
         DATABASE_URL=dsn,
+        **settings,
     )
 
 
