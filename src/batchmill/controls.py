@@ -209,6 +209,7 @@ class ScheduleControls:
             timezone=timezone,
             missed=missed.value,
             next_at=when.next_after(now),
+            seconds=when.shortest_interval,
         )
         return schedule_record(saved)
 

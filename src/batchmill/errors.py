@@ -169,10 +169,13 @@ class StorageExceeded(QuotaExceeded):
 
     code = "storage_exceeded"
 
-    def __init__(self, *, used: int, limit: int):
+    def __init__(
+        self, message: str | None = None, *, used: int | None = None, limit: int | None = None
+    ):
         super().__init__(
-            f"There is no room for this file: {used:,} of {limit:,} bytes are used. Delete files "
-            "or batches that nobody needs any more.",
+            message
+            or f"There is no room for this file: {used:,} of {limit:,} bytes are used. Delete "
+            "files or batches that nobody needs any more.",
             used=used,
             limit=limit,
         )

@@ -33,6 +33,11 @@ def needs(job: SyncJob, id: str) -> bytes:
     return job.artifacts.read(id)
 
 
+@mill.task(process=True)
+def fills(job: SyncJob, size: int) -> Artifact:
+    return job.artifacts.save("full.bin", bytes(size))
+
+
 @mill.task(process=True, retry=ONCE)
 def gives(job: SyncJob, path: str) -> Artifact:
     return job.artifacts.save("out", Path(path))

@@ -19,6 +19,7 @@ from batchmill import (
     Mill,
     NotFound,
     Permanent,
+    Quota,
     Retry,
     Snooze,
     SyncJob,
@@ -77,6 +78,34 @@ def copies_on(mill: Mill, where: str) -> Any:
 
     mill.tasks.update(heavy.mill.tasks)
     return {"loop": on_loop, "thread": in_thread, "process": heavy.copies}[where]
+
+
+@WHERE
+async def test_what_a_handler_makes_is_held_to_the_quota_of_its_tenant(
+    mill: Mill, where: str, sql: psycopg.Connection[Any]
+) -> None:
+    """A file of 20 MB passed a quota of 10 MB. To try again does not make room."""
+
+    @mill.task(name="fills_on_loop")
+    async def on_loop(job: Job, size: int) -> Artifact:
+        return await job.artifacts.save("full.bin", bytes(size))
+
+    @mill.task(name="fills_in_thread")
+    def in_thread(job: SyncJob, size: int) -> Artifact:
+        return heavy.fills.function(job, size)
+
+    mill.tasks.update(heavy.mill.tasks)
+    task = {"loop": on_loop, "thread": in_thread, "process": heavy.fills}[where]
+    await mill.keys.set_quota(Quota(tenant="ada", storage_bytes=10_000_000))
+    async with mill.running(BRIEF):
+        too_large = await mill.submit(task, [20_000_000], tenant="ada")
+        (failed,) = (await too_large.results()).failed
+        right = await mill.submit(task, [9_000_000], tenant="ada")
+        (made,) = (await right.results()).values
+    assert failed.error is not None
+    assert (failed.error.code, failed.attempt) == ("storage_exceeded", 1)
+    assert made.size == 9_000_000
+    assert one(sql, "select stored_bytes from batchmill.usage") == (9_000_000,)
 
 
 @WHERE

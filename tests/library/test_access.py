@@ -34,7 +34,7 @@ ACTING = {
     *("delete_batch", "watch_batch", "watch_job", "notify_batch"),
     *("save_webhook", "rotate_webhook", "enable_webhook", "delete_webhook"),
     *("begin_input", "grow_artifact", "end_artifact", "give_up_artifact", "delete_artifact"),
-    *("forget_artifacts", "count_download", "count_operations"),
+    *("forget_artifacts", "count_download"),
     *("save_schedule", "pause_schedule", "delete_schedule"),
     "seen_tenant",
 }
@@ -277,7 +277,7 @@ NAMED = [
     "end_artifact('{artifact}', 1, repeat('0', 64))",
     "notify_batch('{batch}', '{{https://1.1.1.1/}}')",
     "watch_batch('{batch}')",
-    "save_schedule('ada', 'new', 'echo', '1', '', 0, '* * * * *', 'UTC', 'once', now())",
+    "save_schedule('ada', 'new', 'echo', '1', '', 0, '* * * * *', 'UTC', 'once', now(), 60)",
     "pause_schedule('ada', 'nightly', true)",
     "delete_schedule('ada', 'nightly')",
     "listening_key()",

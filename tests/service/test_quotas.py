@@ -2,14 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import httpx
 import psycopg
 import pytest
 
+from batchmill import Quota
+from batchmill.service import create_app
+from tests.library.test_schedules import look
 from tests.library.tools import one
-from tests.service.tools import Tenant, problem
+from tests.service.conftest import running
+from tests.service.shop import shop_on
+from tests.service.tools import Tenant, make_key, problem
 
 AT_ONCE = 20
 
@@ -193,7 +200,7 @@ async def test_a_tenant_whose_submits_get_stuck_holds_nobody_else_up(
                 for _ in range(AT_ONCE)
             )
         )
-        waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%%count_operations%%'"
+        waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%%batchmill.submit%%'"
         while one(ada.house.sql, waiting)[0] < 1:
             await asyncio.sleep(0.01)
         for _ in range(5):
@@ -222,3 +229,110 @@ async def test_the_quota_of_all_holds_for_those_without_their_own(
         assert accepted.json()["total"] == (5 if tenant == "own" else 2)
     finally:
         ada.house.sql.execute("delete from batchmill.quotas where tenant = '*'")
+
+
+SCHEDULE = {"cron": "* * * * *", "task": "double", "payload": 1}
+MADE = """select (select count(*) from batchmill.jobs where tenant = 'ada')
+    + (select count(*) from batchmill.finished where tenant = 'ada')"""
+
+
+@pytest.mark.parametrize("bounds", [{"active_jobs": 5}, {"operations_per_day": 5}])
+async def test_schedules_fire_within_the_quota(
+    bounds: dict[str, int], dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """300 schedules that fire every second made 2,278 jobs in ten seconds, of five."""
+    quota = Quota(tenant="ada", schedules=300, schedule_seconds=1, **bounds)
+    async with running(create_app(shop_on(dsn, tmp_path))) as client:
+        client.headers["Authorization"] = f"Bearer {make_key(sql, 'ada')}"
+        async with shop_on(dsn) as operator:
+            await operator.keys.set_quota(quota)
+        every_second = SCHEDULE | {"cron": "* * * * * *"}
+        for n in range(300):
+            answer = await client.put(f"/v1/schedules/s{n}", json=every_second)
+            assert answer.status_code == 200, answer.text
+    for second in (2, 4, 6, 8):
+        await look(dsn, f"{second}s")
+    assert one(sql, MADE) == (5,)
+    stuck = "select count(*) from batchmill.schedules where error is null and last_at is null"
+    refused = "select distinct error from batchmill.schedules where error is not null"
+    assert one(sql, stuck) == (0,)
+    what = "active jobs" if "active_jobs" in bounds else "jobs a day"
+    assert one(sql, refused) == (f"This tenant may have 5 {what}, and has 5.",)
+
+
+async def test_schedules_of_a_tenant_are_bounded_without_a_quota(ada: Tenant) -> None:
+    async def save(name: str, cron: str = SCHEDULE["cron"]) -> httpx.Response:
+        return await ada.client.put(f"/v1/schedules/{name}", json=SCHEDULE | {"cron": cron})
+
+    for often in ("* * * * * *", "*/30 * * * * *", "0,2 0 0 1 1 *"):
+        answer = await save("often", often)
+        assert problem(answer) == (422, "invalid_input")
+        assert "60 seconds" in answer.json()["detail"]
+    answers = await asyncio.gather(*(save(f"s{n}") for n in range(105)))
+    refused = [answer for answer in answers if answer.status_code != 200]
+    assert {problem(answer) for answer in refused} == {(429, "quota_exceeded")}
+    assert len(refused) == 5
+    assert (refused[0].json()["used"], refused[0].json()["limit"]) == (100, 100)
+    kept = next(answer for answer in answers if answer.status_code == 200).json()["name"]
+    assert (await save(kept, "0 3 * * *")).status_code == 200
+    await ada.client.delete(f"/v1/schedules/{kept}")
+    assert (await save("another")).status_code == 200
+
+
+async def test_webhooks_of_a_tenant_are_bounded_without_a_quota(ada: Tenant) -> None:
+    ada.house.sql.execute(
+        """insert into batchmill.webhooks (tenant, url, secret, created_at)
+        select %s, 'https://1.1.1.1/' || n, '', now() from generate_series(1, 98) n""",
+        [ada.name],
+    )
+
+    async def save(n: int) -> httpx.Response:
+        return await ada.client.post("/v1/webhooks", json={"url": f"https://1.1.1.1/new/{n}"})
+
+    answers = await asyncio.gather(*(save(n) for n in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [201, 201, 429, 429, 429]
+    # What a submit names is a webhook too.
+    body = {"task": "double", "items": [1], "notify": ["https://1.1.1.1/other"]}
+    assert problem(await ada.client.post("/v1/batches", json=body)) == (429, "quota_exceeded")
+    body["notify"] = ["https://1.1.1.1/1"]
+    assert (await ada.client.post("/v1/batches", json=body)).status_code == 202
+
+
+async def test_what_jobs_write_counts_as_stored(ada: Tenant) -> None:
+    ada.quota(storage_bytes=1_500)
+    file = await ada.file(b"x" * 1_000)
+    batch = await ada.batch("shout", [{"file": {"artifact": file["id"]}}])
+    await ada.finished(batch)
+    (job,) = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
+    assert (job["state"], job["code"]) == ("failed", "storage_exceeded")
+    assert one(
+        ada.house.sql, "select stored_bytes from batchmill.usage where tenant = %s", ada.name
+    ) == (1_000,)
+
+
+async def test_jobs_without_a_batch_and_callbacks_count(ada: Tenant) -> None:
+    ada.quota(active_jobs=3, operations_per_day=10)
+    ada.house.sql.execute(
+        """select batchmill.enqueue('hold', '1', jsonb_build_object('tenant', %s::text))
+        from generate_series(1, 2)""",
+        [ada.name],
+    )
+    body = {"task": "hold", "items": [1, 2]}
+    refused = await ada.client.post("/v1/batches", json=body)
+    assert problem(refused) == (429, "quota_exceeded")
+    assert (refused.json()["used"], refused.json()["limit"]) == (2, 3)
+    async with shop_on(ada.house.dsn, ada.house.files) as mill:
+        await mill.as_tenant(ada.name).submit("double", [1], on_finish="keep")
+    used = "select operations from batchmill.usage where tenant = %s"
+    assert one(ada.house.sql, used, ada.name) == (2,)
+
+
+def test_the_bounds_without_a_quota_are_those_that_a_quota_begins_with(
+    sql: psycopg.Connection[Any],
+) -> None:
+    names = "schedules, schedule_seconds, webhooks"
+    quota = asdict(Quota(tenant="new"))
+    expected = tuple(quota[name] for name in names.split(", "))
+    assert one(sql, f"select {names} from batchmill.quota_of('nobody')") == expected
+    sql.execute("insert into batchmill.quotas (tenant) values ('new')")
+    assert one(sql, f"select {names} from batchmill.quota_of('new')") == expected

@@ -245,3 +245,35 @@ class TestMissed:
         fired, next_at = due(cron, cron.next_after(start), now, Missed.SKIP)
         assert all(now - GRACE < time for time in fired)
         assert next_at > now
+
+
+@pytest.mark.parametrize(
+    ("expression", "seconds"),
+    [
+        ("* * * * *", 60),
+        ("* * * * * *", 1),
+        ("*/20 * * * * *", 20),
+        ("0 3 * * *", 86_400),
+        ("0,59 * * * *", 60),
+        ("0 0 1 1 *", 86_400),
+        # A burst once a year, and one around midnight.
+        ("0,2 0 0 1 1 *", 2),
+        ("0,59 0,59 0,23 * * *", 1),
+        ("30 0 12 * * *", 86_400),
+    ],
+)
+def test_the_shortest_interval_is_that_of_a_burst(expression: str, seconds: float) -> None:
+    assert Cron(expression).shortest_interval == seconds
+
+
+@given(cron=crons, moment=moments)
+@settings(max_examples=50)
+def test_no_two_firings_come_closer_than_the_shortest_interval(
+    cron: Cron, moment: datetime
+) -> None:
+    cron = Cron(cron.expression)
+    firings = [moment]
+    for _ in range(20):
+        firings.append(cron.next_after(firings[-1]))
+    gaps = [(after - before).total_seconds() for before, after in pairwise(firings[1:])]
+    assert min(gaps) >= cron.shortest_interval

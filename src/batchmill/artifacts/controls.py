@@ -51,7 +51,7 @@ class ArtifactControls:
         """Stores a file from bytes, a path or async chunks; it is durable when this returns.
 
         `size` is what was announced, `at_most` what the file may have, `quota` what all files of
-        the tenant may have together, in bytes.
+        the tenant may have together, in bytes; the tenant's own quota always counts.
         """
         bounds = Bounds(size, at_most, quota)
         name = safe_name(name)

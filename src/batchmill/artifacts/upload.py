@@ -28,7 +28,7 @@ QUIET = 60.0
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """`size` is what was announced, `at_most` what a file may have, `quota` what all files of its
-    tenant may have together."""
+    tenant may have together, if that is less than the tenant's own quota."""
 
     size: int | None = None
     at_most: int | None = None
@@ -108,16 +108,18 @@ class Upload:
             await self._grow(size, bounds.size or size + AHEAD)
 
     async def _grow(self, at_least: int, at_most: int) -> None:
-        quota = self._bounds.quota
-        grown = await artifacts.grow(
-            self._database, self._place.id, at_least=at_least, at_most=at_most, quota=quota
+        room = await artifacts.grow(
+            self._database,
+            self._place.id,
+            at_least=at_least,
+            at_most=at_most,
+            quota=self._bounds.quota,
         )
-        if grown is None:
+        if room is None:
             raise self._unwanted()
-        granted, used = grown
-        if quota is not None and granted < at_least:
-            raise StorageExceeded(used=used, limit=quota)
-        self._room, self._heard_at = granted, time.monotonic()
+        if room.most is not None and room.granted < at_least:
+            raise StorageExceeded(used=room.used, limit=room.most)
+        self._room, self._heard_at = room.granted, time.monotonic()
 
     def _unwanted(self) -> LeaseLost:
         return LeaseLost(

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 
 from batchmill.cli.command import add, add_listing, group
 from batchmill.cli.output import table, whole
-from batchmill.cli.parsing import parse_size
+from batchmill.cli.parsing import parse_duration, parse_size
 from batchmill.cli.session import Session
-from batchmill.domain.quota import Quota
+from batchmill.domain.quota import SCHEDULES, WEBHOOKS, Quota
 
 Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Whose; * for all without one.")]
 
@@ -31,14 +31,22 @@ async def set_quota(
     storage: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Bytes of files: 500MB, 10GB.")
     ] = None,
+    schedules: Annotated[int, typer.Option(help="Schedules.")] = SCHEDULES,
+    interval: Annotated[
+        str, typer.Option(metavar="TIME", help="Between two times that a schedule fires: 10s, 5m.")
+    ] = "60s",
+    webhooks: Annotated[int, typer.Option(help="Webhooks.")] = WEBHOOKS,
 ) -> None:
-    """Set what a tenant may use; what is left out has no bound."""
+    """Set what a tenant may use; requests, jobs and bytes that are left out have no bound."""
     quota = Quota(
         tenant=tenant,
         requests_per_minute=requests,
         active_jobs=active,
         operations_per_day=operations,
         storage_bytes=parse_size(storage) if storage else None,
+        schedules=schedules,
+        schedule_seconds=parse_duration(interval),
+        webhooks=webhooks,
     )
     async with session.mill as mill:
         found = await mill.keys.set_quota(quota)
@@ -55,13 +63,22 @@ async def delete_quota(session: Session, tenant: Tenant) -> None:
 def draw_quotas(quotas: list[Quota]) -> RenderableType | str:
     if not quotas:
         return "No tenant has a quota."
-    headings = ("requests/min", "active jobs", "jobs/day", "bytes")
+    headings = (
+        *("requests/min", "active jobs", "jobs/day", "bytes"),
+        *("schedules", "seconds between", "webhooks"),
+    )
     return table(whole("tenant"), *headings, rows=map(quota_row, quotas))
 
 
 def quota_row(quota: Quota) -> tuple[object, ...]:
     tenant, *bounds = astuple(quota)
-    return (tenant, *("" if bound is None else f"{bound:,}" for bound in bounds))
+    return (tenant, *map(bound_text, bounds))
+
+
+def bound_text(bound: float | None) -> str:
+    if bound is None:
+        return ""
+    return f"{bound:,g}" if isinstance(bound, float) else f"{bound:,}"
 
 
 app = group("quotas", "See and set what tenants may use.")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import islice, takewhile
+from operator import sub
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -13,6 +14,7 @@ from batchmill.errors import InvalidCron
 
 GRACE = timedelta(seconds=60)
 MOST_AT_ONCE = 100
+DAY = 86_400
 
 _FIELDS = ("second", "minute", "hour", "day-of-month", "month", "day-of-week")
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -53,6 +55,19 @@ class Cron:
     def next_after(self, moment: datetime) -> datetime:
         """The first firing after this moment, which must be aware; in UTC."""
         return next(self._firings_after(moment))
+
+    @property
+    def shortest_interval(self) -> float:
+        """The seconds between those two times of the clock that lie closest together, also where
+        they come in bursts. A day is taken to follow a day on which it fires too."""
+        parsed = CronSim(self.expression, _EPOCH)
+        times = sorted(
+            hour * 3_600 + minute * 60 + second
+            for hour in parsed.hours
+            for minute in parsed.minutes
+            for second in parsed.seconds
+        )
+        return float(min(map(sub, [*times[1:], times[0] + DAY], times)))
 
     def _firings_after(self, moment: datetime) -> Iterator[datetime]:
         firings = CronSim(self.expression, moment.astimezone(ZoneInfo(self.timezone)))

@@ -78,6 +78,7 @@ _MEANINGS = {
         _Meaning("invalid_input", False, "The input is not valid."),
         _Meaning("not_found", False, "Something this work needs does not exist."),
         _Meaning("not_allowed", False, "Access to something this work needs was refused."),
+        _Meaning("storage_exceeded", False, "There is no room for more files."),
         _Meaning("rejected", False, "A service we rely on refused the request."),
     )
 }
@@ -138,6 +139,7 @@ _CODE_BY_TYPE = {
         ),
         "not_found": ("batchmill.errors.NotFound", "builtins.FileNotFoundError"),
         "not_allowed": ("builtins.PermissionError",),
+        "storage_exceeded": ("batchmill.errors.StorageExceeded",),
         "rejected": ("batchmill.errors.BadStatus",),
     }.items()
     for name in names

@@ -8,7 +8,6 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
 from batchmill.domain.key import Key, Scope
-from batchmill.domain.quota import Quota
 from batchmill.errors import Forbidden, NotAuthenticated, QuotaExceeded
 from batchmill.mill import Mill
 from batchmill.service.addresses import is_loopback, read_address
@@ -38,7 +37,6 @@ class Caller:
     mill: Mill
     tenant: str
     scopes: frozenset[Scope]
-    quota: Quota | None
     key: str | None
 
     def require(self, scope: Scope, tenant: str | None = None) -> None:
@@ -81,20 +79,15 @@ async def _admit(request: Request, given: str | None) -> Caller:
     if found["retry_after"] is not None:
         raise QuotaExceeded(
             "This tenant has made as many requests as it may in a minute.",
-            limit=found["quota"]["requests_per_minute"],
+            limit=found["limit"],
             retry_after=found["retry_after"],
         )
     return Caller(
         mill=service.mill.as_tenant(found["tenant"], timeouts=service.timeouts),
         tenant=found["tenant"],
         scopes=frozenset(Scope(scope) for scope in found["scopes"]),
-        quota=_quota(found["quota"]),
         key=found["key"],
     )
-
-
-def _quota(row: dict[str, Any] | None) -> Quota | None:
-    return Quota(**row) if row and row["tenant"] else None
 
 
 def require_local(request: Request) -> None:

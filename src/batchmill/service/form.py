@@ -68,13 +68,11 @@ class Form:
         await self._caller.mill.artifacts.delete(self._files.pop()[1].id)
 
     async def _store(self, part: Part) -> ArtifactRecord:
-        quota = self._caller.quota
         return await self._caller.mill.artifacts.save(
             part.file_name or part.name,
             part.chunks,
             media_type=part.media_type,
             at_most=self._settings.max_file,
-            quota=quota and quota.storage_bytes,
         )
 
 

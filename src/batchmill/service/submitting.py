@@ -10,7 +10,6 @@ from batchmill.service.caller import Caller
 from batchmill.service.form import Form
 from batchmill.service.newbatch import NewBatchBody, validated
 from batchmill.service.schemas import BatchOptionsBody
-from batchmill.store import tenants
 
 
 async def submit_request(request: Request, caller: Caller, idempotency_key: str | None) -> Batch:
@@ -38,7 +37,4 @@ async def submit(
     mill = caller.mill
     submission = await mill.prepare(body.task, **options)
     async with mill.transaction(idempotency_key=idempotency_key) as conn:
-        batch = await mill.send(submission, items, connection=conn)
-        if caller.quota and not batch.is_existing:
-            await tenants.count_operations(conn, batch.id, caller.quota)
-    return batch
+        return await mill.send(submission, items, connection=conn)

@@ -16,6 +16,15 @@ SECRET_BYTES = 32
 FIRST = UUID(int=0)
 
 
+class Room(NamedTuple):
+    """How many bytes a file may take up, how many its tenant has used by then, and how many all of
+    its files may; None is without a bound."""
+
+    granted: int
+    used: int
+    most: int | None
+
+
 class Place(NamedTuple):
     """Where the bytes of an artifact are, or will be."""
 
@@ -39,13 +48,12 @@ async def begin_output(database: Database, claim: Claim, name: str, media_type: 
 
 async def grow(
     database: Database, id: UUID, *, at_least: int, at_most: int, quota: int | None
-) -> tuple[int, int] | None:
-    """How many bytes the file may take up, and how many its tenant has used by then. None if
-    nobody waits for it any more."""
+) -> Room | None:
+    """None if nobody waits for the file any more."""
     (row,) = await database.rows(
         "grow_artifact", id=id, at_least=at_least, at_most=at_most, quota=quota
     )
-    return None if row["granted"] is None else (row["granted"], row["used"])
+    return None if row["granted"] is None else Room(**row)
 
 
 async def end(database: Database, id: UUID, size: int, sha256: str) -> ArtifactRecord | None:

@@ -30,6 +30,7 @@ from batchmill.errors import (
     LeaseLost,
     NotFound,
     StorageError,
+    StorageExceeded,
 )
 from batchmill.job import SyncJob
 from batchmill.telemetry.tracing import continuing
@@ -38,7 +39,10 @@ from batchmill.worker.runners import dump_result
 
 REFUSALS: dict[str, type[BatchmillError]] = {
     error.code: error
-    for error in (DatabaseUnavailable, InvalidInput, LeaseLost, NotFound, StorageError)
+    for error in (
+        *(DatabaseUnavailable, InvalidInput, LeaseLost, NotFound),
+        *(StorageError, StorageExceeded),
+    )
 }
 
 

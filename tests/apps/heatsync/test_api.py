@@ -132,6 +132,17 @@ async def test_what_cannot_be_a_batch_is_refused_and_leaves_nothing(
     assert one(sql, "select count(*) from batchmill.artifacts where state = 'kept'") == (0,)
 
 
+async def test_uploads_are_held_to_the_quota_of_storage(
+    heatsync: HeatSync, sql: psycopg.Connection[Any]
+) -> None:
+    """15 files of 3 MB passed a quota of 1 MB."""
+    sql.execute("insert into batchmill.quotas (tenant, storage_bytes) values ('*', 1000000)")
+    files = [(f"{n}.pdf", b"%PDF-1.7" + bytes([n]) * 300_000) for n in range(5)]
+    answer = await heatsync.submit("Ada", *files)
+    assert (answer.status_code, answer.json()["error"]) == (507, "STORAGE_EXCEEDED")
+    assert one(sql, "select sum(stored_bytes) <= 1000000 from batchmill.usage") == (True,)
+
+
 async def test_what_is_no_form_is_refused(heatsync: HeatSync) -> None:
     for kind in (
         "application/json",

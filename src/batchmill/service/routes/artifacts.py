@@ -38,7 +38,6 @@ async def upload_artifact(
         media_type=announced_type(request),
         size=announced_size(request),
         at_most=service.settings.max_file,
-        quota=caller.quota and caller.quota.storage_bytes,
     )
     return schemas.Artifact.model_validate(record)
 

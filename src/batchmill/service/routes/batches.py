@@ -15,7 +15,7 @@ from batchmill.service.requests import ProblemRoute
 from batchmill.service.results import merged
 from batchmill.service.service import AnyService
 from batchmill.service.submitting import submit_request
-from batchmill.store import admin, tenants
+from batchmill.store import admin
 
 router = APIRouter(prefix="/batches", tags=["batches"], route_class=ProblemRoute)
 
@@ -111,7 +111,7 @@ async def cancel_batch(caller: Submitter, id: UUID) -> schemas.Counted:
 @router.post("/{id}/retry")
 async def retry_batch(caller: Submitter, id: UUID) -> schemas.Counted:
     """Puts all failed jobs back to work."""
-    retried = await tenants.retry_batch(caller.mill.database, id, caller.quota)
+    retried = await caller.mill.batch(id).retry()
     return schemas.Counted(jobs=retried)
 
 

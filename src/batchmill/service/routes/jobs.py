@@ -11,7 +11,6 @@ from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
 from batchmill.service.pages import digits
 from batchmill.service.requests import ProblemRoute
-from batchmill.store import tenants
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=ProblemRoute)
 
@@ -41,5 +40,5 @@ async def cancel_job(caller: Submitter, id: JobId) -> schemas.Counted:
 @router.post("/{id}/retry")
 async def retry_job(caller: Submitter, id: JobId) -> schemas.Counted:
     """Puts a failed job back to work, from the stage it failed at."""
-    retried = await tenants.retry_job(caller.mill.database, id, caller.quota)
-    return schemas.Counted(jobs=retried)
+    await caller.mill.job(id).retry()
+    return schemas.Counted(jobs=1)

@@ -66,8 +66,13 @@ begin
         raise exception 'An item is {"payload": …} with options, not %.', left(job::text, 100)
             using errcode = 'BM002';
     end if;
-    perform batchmill.check_priority((job ->> 'priority')::integer);
-    perform batchmill.check_times(job);
+    -- Most items have no options, and a call costs more than this look.
+    if (job ->> 'priority') is not null then
+        perform batchmill.check_priority((job ->> 'priority')::integer);
+    end if;
+    if coalesce(job ->> 'run_at', job ->> 'delay', job ->> 'expires_in') is not null then
+        perform batchmill.check_times(job);
+    end if;
     if has_key and not known.keyed then
         raise exception 'The task "%" declares no key, so its jobs cannot have one.', known.name
             using errcode = 'BM002';
@@ -173,7 +178,8 @@ language plpgsql security definer set search_path = batchmill, pg_catalog, pg_te
 #variable_conflict use_column
 declare
     moment timestamptz := clock();
-    of_tenant text := coalesce(acting_tenant(), options ->> 'tenant', 'default');
+    acting text := acting_tenant();
+    of_tenant text := coalesce(acting, options ->> 'tenant', 'default');
     of_dedup text := enqueue.task || ':' || (options ->> 'dedup_key');
     of_cache text := enqueue.task || ':' || (options ->> 'cache_key');
     of_key text := coalesce(options ->> 'key', '');
@@ -224,6 +230,9 @@ begin
             duplicate := new_id is not null;
         end if;
     end loop;
+    if acting is not null and not duplicate and hit is null then
+        perform count_jobs(acting, 1);
+    end if;
     if named <> '{}' and not duplicate then
         perform take_artifacts(named, of_tenant, null, new_id, (day_of(expiry) + 1)::timestamp at time zone 'UTC');
     end if;
@@ -245,7 +254,8 @@ language plpgsql security definer set search_path = batchmill, pg_catalog, pg_te
 #variable_conflict use_column
 declare
     moment timestamptz := clock();
-    of_tenant text := coalesce(acting_tenant(), options ->> 'tenant', 'default');
+    acting text := acting_tenant();
+    of_tenant text := coalesce(acting, options ->> 'tenant', 'default');
     due timestamptz := due_at(options, moment);
     expiry timestamptz := expiry_of(options, greatest(due, moment));
     known tasks := known_task(submit.task);
@@ -316,6 +326,9 @@ begin
         if batch.total + batch.duplicates = 0 then
             raise exception 'There is nothing to submit: a batch has at least one job.'
                 using errcode = 'BM002';
+        end if;
+        if acting is not null then
+            perform count_jobs(acting, batch.total - batch.completed + (batch.on_finish is not null)::integer);
         end if;
         if options ? 'idempotency_key' then
             update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')

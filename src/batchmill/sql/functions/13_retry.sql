@@ -73,6 +73,9 @@ begin
         last_event = last_event + 1 + cardinality(retried),
         generation = generation + (batch.finished_at is not null)::integer
     where id = batch.id;
+    -- A batch that had finished runs its callback once more.
+    perform count_own_jobs(cardinality(retried)
+        + (batch.on_finish is not null and batch.finished_at is not null)::integer);
     perform make_batch_limit(batch);
     perform wait_in_lanes(retried, moment);
     if batch.watched_until > moment then
@@ -101,6 +104,7 @@ begin
         retried := retry_batch(known.batch_id, array[of_job]);
     else
         retried := cardinality(restore_jobs(array[of_job], known.expires_on));
+        perform count_own_jobs(retried);
     end if;
     if retried = 0 then
         raise exception 'Job % was retried by another call.', of_job using errcode = 'BM006';

@@ -114,7 +114,7 @@ begin
         delete_batch, watch_batch, watch_job, page_end, raw_size,
         notify_batch, save_webhook, rotate_webhook, enable_webhook, delete_webhook,
         begin_input, grow_artifact, end_artifact, give_up_artifact, delete_artifact, forget_artifacts, count_download,
-        save_schedule, pause_schedule, delete_schedule, count_operations to batchmill_tenant;
+        save_schedule, pause_schedule, delete_schedule to batchmill_tenant;
 end $$;
 
 -- Roles that an operator granted the tables to may call the functions as well. Every upgrade makes functions anew,

@@ -26,7 +26,7 @@ begin
     end if;
     quota := quota_of(known.tenant);
     return json_build_object(
-        'key', known.id, 'tenant', known.tenant, 'scopes', known.scopes, 'quota', quota,
+        'key', known.id, 'tenant', known.tenant, 'scopes', known.scopes, 'limit', quota.requests_per_minute,
         'retry_after', count_request(known.tenant, quota.requests_per_minute, moment));
 end $$;
 
@@ -34,11 +34,19 @@ create function is_valid(key api_keys, moment timestamptz) returns boolean
 language sql immutable
 return key.revoked_at is null and (key.expires_at is null or key.expires_at > moment);
 
+-- What a tenant may use: its own quota, or that of all. How many schedules and webhooks it may have is bounded even
+-- without one.
 create function quota_of(of_tenant text) returns quotas
-language sql stable
-begin atomic
-    select * from quotas where tenant in (of_tenant, '*') order by tenant = '*' limit 1;
-end;
+language plpgsql stable as $$
+declare
+    quota quotas;
+begin
+    select * into quota from quotas where tenant in (of_tenant, '*') order by tenant = '*' limit 1;
+    quota.schedules := coalesce(quota.schedules, 100);
+    quota.schedule_seconds := coalesce(quota.schedule_seconds, 60);
+    quota.webhooks := coalesce(quota.webhooks, 100);
+    return quota;
+end $$;
 
 -- The seconds until there may be another request, if the minute's are used up.
 create function count_request(of_tenant text, most integer, moment timestamptz) returns float8
@@ -57,33 +65,60 @@ begin
     return case when not found then extract(epoch from this_minute + interval '1 minute' - moment) end;
 end $$;
 
--- Counts jobs that a tenant has just submitted or put back to work against what it may have. Its row is
--- held until that commits, so two requests at once cannot both pass. Returns how many those are.
-create function count_operations(added integer, most_active integer, most_a_day integer) returns integer
-language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+-- Counts jobs that have just come to a tenant against its quota. Its row is held until that commits, so two that
+-- come at once cannot both pass.
+create function count_jobs(of_tenant text, added integer) returns void
+language plpgsql as $$
 declare
     moment timestamptz := clock();
     today date := day_of(moment);
+    quota quotas := quota_of(of_tenant);
     used integer;
     active bigint;
 begin
+    if added = 0 or num_nonnulls(quota.operations_per_day, quota.active_jobs) = 0 then
+        return;
+    end if;
     insert into usage (tenant, minute, day, operations)
-    values (acting_tenant(), date_trunc('minute', moment), today, added)
+    values (of_tenant, date_trunc('minute', moment), today, added)
     on conflict (tenant) do update
     set operations = case usage.day when today then usage.operations else 0 end + added, day = today
     returning operations into used;
-    if used > most_a_day then
-        perform refuse_over('jobs a day', used - added, most_a_day, extract(epoch from today + 1 - moment));
+    if used > quota.operations_per_day then
+        perform refuse_over('jobs a day', used - added, quota.operations_per_day,
+            extract(epoch from today + 1 - moment));
     end if;
-    if most_active is not null then
-        active := (
-            select sum(total - completed - failed - cancelled) from batches
-            where tenant = acting_tenant() and finished_at is null);
-        if active > most_active then
-            perform refuse_over('active jobs', active - added, most_active, null);
+    if quota.active_jobs is not null then
+        active := active_jobs(of_tenant, quota.active_jobs + added);
+        if active > quota.active_jobs then
+            perform refuse_over('active jobs', active - added, quota.active_jobs, null);
         end if;
     end if;
-    return added;
+end $$;
+
+-- The same for what a tenant itself submits or retries. What operators submit for it is not held to its quota.
+create function count_own_jobs(added integer) returns void
+language plpgsql as $$
+declare
+    own text := acting_tenant();
+begin
+    if own is not null then
+        perform count_jobs(own, added);
+    end if;
+end $$;
+
+-- The jobs of a tenant that have not ended, of those without a batch `at_most` so many. What the engine makes by
+-- itself, to tell of a batch, is not counted.
+create function active_jobs(of_tenant text, at_most integer) returns bigint
+language plpgsql stable as $$
+begin
+    return (
+        select coalesce(sum(total - completed - failed - cancelled), 0) from batches
+        where tenant = of_tenant and finished_at is null
+    ) + (
+        select count(*) from (
+            select from jobs where tenant = of_tenant and batch_id is null and not is_builtin(task)
+            limit at_most) single);
 end $$;
 
 create function refuse_over(what text, used bigint, most bigint, retry_after float8) returns void

@@ -53,11 +53,12 @@ begin
         (job.expires_on + 1)::timestamp at time zone 'UTC'));
 end $$;
 
--- Lets a file that is being written take up `at_least` so many bytes and `at_most` so many. Where there is a
--- quota, it gets ahead by a tenth of what is left, so that others find room as well; if it leaves too
--- little, nothing changes. `granted` is null if nobody waits for the file any more.
+-- Lets a file that is being written take up `at_least` so many bytes and `at_most` so many. `most` is what the
+-- files of its tenant may take up together: by the tenant's quota, and by the bound of the caller, if it gives one.
+-- The file gets ahead by a tenth of what is left, so that others find room as well; if too little is left, nothing
+-- changes. `granted` is null if nobody waits for the file any more.
 create function grow_artifact(
-    of_id uuid, at_least bigint, at_most bigint, quota bigint, out granted bigint, out used bigint
+    of_id uuid, at_least bigint, at_most bigint, bound bigint, out granted bigint, out used bigint, out most bigint
 )
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -67,12 +68,13 @@ begin
     if file.id is null then
         return;
     end if;
+    most := least(bound, (quota_of(file.tenant)).storage_bytes);
     used := count_stored(file.tenant, 0);
-    if used + at_least - file.size > quota then
+    if used + at_least - file.size > most then
         granted := file.size;
         return;
     end if;
-    granted := least(at_most, greatest(at_least, coalesce(file.size + (quota - used) / 10, at_most)));
+    granted := least(at_most, greatest(at_least, coalesce(file.size + (most - used) / 10, at_most)));
     used := count_stored(file.tenant, granted - file.size);
     update artifacts set size = granted, written_at = clock() where id = of_id;
 end $$;

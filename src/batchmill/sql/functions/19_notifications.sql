@@ -117,12 +117,32 @@ begin
     loop
         select id into known from webhooks where tenant = of_tenant and url = of_url;
         exit when known is not null;
+        perform check_webhook_quota(of_tenant);
         insert into webhooks (tenant, url, secret, created_at)
         values (of_tenant, of_url, new_secret(), moment)
         on conflict do nothing returning id into known;
         exit when known is not null;
     end loop;
     return known;
+end $$;
+
+-- Refuses another one of a tenant that has as many as it may. What operators add for it is not held to its quota.
+create function check_webhook_quota(of_tenant text) returns void
+language plpgsql as $$
+declare
+    quota quotas;
+    used bigint;
+begin
+    if acting_tenant() is null then
+        return;
+    end if;
+    quota := quota_of(of_tenant);
+    -- Those who add one at the same time come one after the other.
+    perform pg_advisory_xact_lock(hashtext('batchmill.webhooks'), hashtext(of_tenant));
+    used := (select count(*) from webhooks where tenant = of_tenant);
+    if used >= quota.webhooks then
+        perform refuse_over('webhooks', used, quota.webhooks, null);
+    end if;
 end $$;
 
 create function save_webhook(of_url text, of_tenant text) returns webhooks

@@ -1,8 +1,8 @@
 -- Runs a task whenever a cron expression says, or changes the schedule of that name. The caller has read the
--- expression: `first_at` is when it fires next.
+-- expression: `first_at` is when it fires next, `seconds` the shortest time between two times that it fires.
 create function save_schedule(
     of_tenant text, of_name text, of_task text, of_payload json, of_key text, of_priority integer, of_cron text,
-    of_timezone text, of_missed text, first_at timestamptz
+    of_timezone text, of_missed text, first_at timestamptz, seconds double precision
 ) returns schedules
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -12,6 +12,9 @@ declare
 begin
     perform check_job(known, json_build_object('payload', of_payload, 'key', of_key, 'priority', of_priority));
     perform check_scheduled(of_payload);
+    if acting_tenant() is not null then
+        perform check_schedule_quota(owner, of_name, seconds);
+    end if;
     insert into schedules (name, task, payload, key, tenant, priority, cron, timezone, missed, next_at)
     values (of_name, of_task, of_payload, of_key, owner, of_priority, of_cron, of_timezone, of_missed, first_at)
     on conflict (tenant, name) do update set task = excluded.task, payload = excluded.payload,
@@ -22,6 +25,24 @@ begin
     returning * into saved;
     perform pg_notify('batchmill', 'upkeep');
     return saved;
+end $$;
+
+-- Those who add one at the same time come one after the other.
+create function check_schedule_quota(of_tenant text, of_name text, seconds double precision) returns void
+language plpgsql as $$
+declare
+    quota quotas := quota_of(of_tenant);
+    others bigint;
+begin
+    if seconds < quota.schedule_seconds then
+        raise exception 'A schedule of this tenant fires at most every % seconds; this one fires every % seconds.',
+            quota.schedule_seconds, seconds using errcode = 'BM002';
+    end if;
+    perform pg_advisory_xact_lock(hashtext('batchmill.schedules'), hashtext(of_tenant));
+    others := (select count(*) from schedules where tenant = of_tenant and name <> of_name);
+    if others >= quota.schedules then
+        perform refuse_over('schedules', others, quota.schedules, null);
+    end if;
 end $$;
 
 create function pause_schedule(of_tenant text, of_name text, is_paused boolean) returns schedules
@@ -51,8 +72,8 @@ begin
     end if;
 end $$;
 
--- Fires a schedule for the given times and moves it on, unless someone has meanwhile. One that cannot
--- fire moves on too, with the reason: those that are due come behind it.
+-- Fires a schedule for the given times and moves it on, unless someone has meanwhile. One that cannot fire, or whose
+-- tenant may have no more jobs, moves on too, with the reason: those that are due come behind it.
 create function fire_schedule(
     of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz,
     reason text
@@ -60,17 +81,29 @@ create function fire_schedule(
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     fired schedules;
+    due timestamptz;
 begin
-    update schedules
-    set next_at = then_at, last_at = coalesce(times[cardinality(times)], last_at), error = reason
+    update schedules set next_at = then_at, error = reason
     where tenant = of_tenant and name = schedule_name and next_at = expected and not paused
     returning * into fired;
     if fired.name is null then
         return false;
     end if;
-    perform enqueue(fired.task, fired.payload, jsonb_build_object(
-        'tenant', fired.tenant, 'priority', fired.priority, 'key', fired.key,
-        'labels', jsonb_build_object('schedule', fired.name, 'due', due)))
-    from unnest(times) as due;
+    foreach due in array times loop
+        begin
+            perform enqueue(fired.task, fired.payload, jsonb_build_object(
+                'tenant', fired.tenant, 'priority', fired.priority, 'key', fired.key,
+                'labels', jsonb_build_object('schedule', fired.name, 'due', due)));
+            perform count_jobs(fired.tenant, 1);
+            fired.last_at := due;
+        exception when sqlstate 'BM011' then
+            fired.error := sqlerrm;
+            exit;
+        end;
+    end loop;
+    if times <> '{}' then
+        update schedules set last_at = fired.last_at, error = fired.error
+        where tenant = of_tenant and name = schedule_name;
+    end if;
     return true;
 end $$;

@@ -2,6 +2,15 @@
 
 set local search_path = batchmill, pg_catalog;
 
+-- These hold for tenants without a quota of their own too: see quota_of() in functions/18_admit.sql.
+alter table quotas
+    add column schedules integer not null default 100 check (schedules >= 0),
+    add column schedule_seconds double precision not null default 60 check (schedule_seconds >= 1),
+    add column webhooks integer not null default 100 check (webhooks >= 0);
+
+-- To count a tenant's jobs without a batch among its active ones.
+create index jobs_single on jobs (tenant) where batch_id is null;
+
 -- Topics of notices are digests with this key.
 create table topic_key (
     is_only boolean primary key default true check (is_only),

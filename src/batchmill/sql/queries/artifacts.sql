@@ -7,7 +7,7 @@ from batchmill.begin_output(%(job)s::bigint, %(fence)s::bigint, %(name)s, %(medi
 where id is not null
 
 -- name: grow_artifact
-select granted, used
+select granted, used, most
 from batchmill.grow_artifact(%(id)s, %(at_least)s::bigint, %(at_most)s::bigint, %(quota)s::bigint)
 
 -- name: end_artifact

@@ -1,7 +1,7 @@
 -- name: save_schedule
 select name, task, payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at, error
 from batchmill.save_schedule(%(tenant)s, %(name)s, %(task)s, %(payload)s::json, %(key)s,
-    %(priority)s::integer, %(cron)s, %(timezone)s, %(missed)s, %(next_at)s)
+    %(priority)s::integer, %(cron)s, %(timezone)s, %(missed)s, %(next_at)s, %(seconds)s::float8)
 
 -- name: delete_schedule
 select name from batchmill.delete_schedule(%(tenant)s, %(name)s) as name where name is not null

@@ -13,18 +13,6 @@ select asked as id from unnest(%(keys)s::text[]) as asked
 where not exists (
     select from batchmill.api_keys as key where key.id = asked and batchmill.is_valid(key, batchmill.clock()))
 
--- name: count_operations
-select batchmill.count_operations(total, %(active_jobs)s::integer, %(operations_per_day)s::integer)
-from batchmill.batches where id = %(batch)s
-
--- name: retry_batch_within
-select batchmill.count_operations(
-    batchmill.retry_batch(%(batch)s), %(active_jobs)s::integer, %(operations_per_day)s::integer)
-
--- name: retry_job_within
-select batchmill.count_operations(
-    batchmill.retry_job(%(job)s::bigint), %(active_jobs)s::integer, %(operations_per_day)s::integer)
-
 -- name: create_key
 insert into batchmill.api_keys (id, tenant, name, digest, scopes, created_at, expires_at)
 values (%(id)s, %(tenant)s, %(name)s, %(digest)s, %(scopes)s, batchmill.clock(),
@@ -40,12 +28,14 @@ update batchmill.api_keys set revoked_at = coalesce(revoked_at, batchmill.clock(
 returning id, tenant, name, scopes, created_at, expires_at, revoked_at, last_used_at
 
 -- name: set_quota
-insert into batchmill.quotas (tenant, requests_per_minute, active_jobs, operations_per_day, storage_bytes)
-values (%(tenant)s, %(requests_per_minute)s::integer, %(active_jobs)s::integer,
-    %(operations_per_day)s::integer, %(storage_bytes)s::bigint)
+insert into batchmill.quotas (tenant, requests_per_minute, active_jobs, operations_per_day, storage_bytes, schedules,
+    schedule_seconds, webhooks)
+values (%(tenant)s, %(requests_per_minute)s::integer, %(active_jobs)s::integer, %(operations_per_day)s::integer,
+    %(storage_bytes)s::bigint, %(schedules)s::integer, %(schedule_seconds)s::float8, %(webhooks)s::integer)
 on conflict (tenant) do update set requests_per_minute = excluded.requests_per_minute,
     active_jobs = excluded.active_jobs, operations_per_day = excluded.operations_per_day,
-    storage_bytes = excluded.storage_bytes
+    storage_bytes = excluded.storage_bytes, schedules = excluded.schedules,
+    schedule_seconds = excluded.schedule_seconds, webhooks = excluded.webhooks
 returning *
 
 -- name: quotas
