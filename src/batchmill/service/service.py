@@ -84,8 +84,9 @@ class Service:
         if not await self.mill.database.value("can_act_for_tenants"):
             raise ConfigurationError(
                 "The service acts for one tenant at a time, by a role of the database that this "
-                "user may not take: have an administrator run `create role batchmill_tenant "
-                "nologin; grant batchmill_tenant to <this user>`, then `batchmill migrate up`."
+                "user may not take: connect as the owner of the schema, and have an administrator "
+                "run `create role batchmill_tenant nologin; grant batchmill_tenant to <the owner>`, "
+                "then `batchmill migrate up`."
             )
 
 

@@ -23,7 +23,8 @@ language sql stable
 -- From 16 on, being a member does not mean that one may take the role.
 return exists (select from pg_roles where rolname = 'batchmill_tenant')
     and pg_has_role(current_user, 'batchmill_tenant',
-        case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end);
+        case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end)
+    and pg_has_role(session_user, (select relowner from pg_class where oid = 'batchmill.batches'::regclass), 'member');
 
 -- Hides rows from everyone but the owner, and from the owner's tenants all but their own; lets nobody call a
 -- function who does not need it. Called after every migration, so that no table with a tenant and no function is
