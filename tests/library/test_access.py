@@ -30,7 +30,15 @@ FUNCTIONS = """
 # What requests of tenants call; whatever writes runs as the owner and checks whose row it is.
 READING = {"clock", "is_builtin", "named_artifacts"}
 ACTING = {
-    *("submit", "enqueue", "cancel_batch", "cancel_job", "retry_batch", "retry_job"),
+    *(
+        "submit",
+        "hold_request",
+        "enqueue",
+        "cancel_batch",
+        "cancel_job",
+        "retry_batch",
+        "retry_job",
+    ),
     *("delete_batch", "watch_batch", "watch_job", "notify_batch"),
     *("save_webhook", "rotate_webhook", "enable_webhook", "delete_webhook"),
     *("begin_input", "grow_artifact", "end_artifact", "give_up_artifact", "delete_artifact"),

@@ -85,7 +85,7 @@ class Service:
             raise ConfigurationError(
                 "The service acts for one tenant at a time, by a role of the database that this "
                 "user may not take: connect as the owner of the schema, and have an administrator "
-                "run `create role batchmill_tenant nologin; grant batchmill_tenant to <the owner>`, "
+                "run `create role batchmill_tenant nologin; grant batchmill_tenant to <owner>`, "
                 "then `batchmill migrate up`."
             )
 
