@@ -136,7 +136,15 @@ async def test_a_tenant_cannot_do_what_workers_and_operators_do(mill: Mill) -> N
     ada = mill.as_tenant("ada")
     for call in (
         ada.database.value(
-            "claim", worker=1, tasks=["echo"], wants=[1], want=1, spare=0, since="0"
+            "claim",
+            worker=1,
+            tasks=["echo"],
+            wants=[1],
+            want=1,
+            spare=0,
+            since="0",
+            last_tenant="",
+            lot=0,
         ),
         ada.limits.set("system", slots=0),
         ada.limits.pause("task:echo"),
