@@ -1,5 +1,6 @@
 """Requests on one large batch of which each concerns all its jobs."""
 
+import asyncio
 import json
 from functools import cache
 from typing import ClassVar
@@ -21,11 +22,15 @@ class Canceller(Abuser):
 
     async def prepare(self) -> None:
         self._rounds = [0] * self.callers
+        self._batches: dict[int, asyncio.Task[str]] = {}
 
     async def abuse(self, caller: int) -> str:
-        """The key makes it one batch for all callers of a round."""
+        """The first caller of a round submits the batch, and all of them cancel it."""
         self._rounds[caller] += 1
-        id = await submit_many(self, f"cancel {self._rounds[caller]}")
+        number = self._rounds[caller]
+        if number not in self._batches:
+            self._batches[number] = asyncio.create_task(submit_many(self, f"cancel {number}"))
+        id = await self._batches[number]
         status, _ = await self.target.ask(self.target.request("POST", f"/v1/batches/{id}/cancel"))
         return status
 
