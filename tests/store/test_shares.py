@@ -9,7 +9,8 @@ import pytest
 
 from batchmill import DatabaseUnavailable, Mill, StatementTimeout, TenantBusy
 from batchmill.store import shares
-from batchmill.store.database import Database, TenantDatabase, Timeouts, rows
+from batchmill.store.database import LONG_QUERIES, Database, TenantDatabase, Timeouts, rows
+from batchmill.store.queries import queries
 from tests.library.tools import one
 
 CONNECTED = """select count(*) from pg_stat_activity
@@ -101,3 +102,7 @@ async def test_a_statement_that_takes_too_long_is_ended(mill: Mill, long: bool) 
         (row,) = await (await conn.execute("show statement_timeout")).fetchall()
         assert row == {"statement_timeout": "0"}
         assert await rows(conn, "can_act_for_tenants", {})
+
+
+def test_long_queries_are_queries():
+    assert queries().keys() >= LONG_QUERIES

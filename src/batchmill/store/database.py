@@ -32,9 +32,7 @@ CHECK_SECONDS = 2.0
 TRUSTED_SECONDS = 1.0
 
 # The cost of these grows with the batch.
-LONG_QUERIES = frozenset(
-    {"begin_cancel", "cancel_step", "retry_batch", "retry_batch_within", "delete_batch"}
-)
+LONG_QUERIES = frozenset({"begin_cancel", "cancel_step", "retry_batch", "delete_batch"})
 
 # Unlike the default one these open no descriptor of their own; Windows has no poll.
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)

@@ -51,12 +51,12 @@ end $$;
 -- Ends up to `most` waiting jobs of a cancelled batch, from the position `after` on. `upto` is where the next
 -- step begins; null if none is left.
 create function cancel_step(
-    of_batch uuid, after integer, most integer, out cancelled integer, out upto integer
+    of_batch uuid, after bigint, most bigint, out cancelled integer, out upto integer
 )
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     batch batches;
-    room integer := most;
+    room bigint := most;
     ids bigint[];
 begin
     cancelled := 0;

@@ -9,7 +9,7 @@ return case when value is null then 0
 -- results have more than `bytes` together, but one at least. Null if there are none. With `results_only`, it
 -- is a page of ended jobs and only their results count.
 create function page_end(
-    of_batch uuid, after integer, most integer, bytes bigint, results_only boolean default false
+    of_batch uuid, after bigint, most bigint, bytes bigint, results_only boolean default false
 ) returns integer
 language plpgsql stable
 set search_path = batchmill, pg_catalog, pg_temp

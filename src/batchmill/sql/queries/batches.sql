@@ -7,7 +7,7 @@ from batchmill.batches where id = %(batch)s
 select batchmill.begin_cancel(%(batch)s)
 
 -- name: cancel_step
-select cancelled, upto from batchmill.cancel_step(%(batch)s, %(after)s::integer, %(most)s::integer)
+select cancelled, upto from batchmill.cancel_step(%(batch)s, %(after)s::bigint, %(most)s::bigint)
 
 -- name: half_cancelled
 -- Where the caller that cancelled a batch has not ended its jobs for a while.

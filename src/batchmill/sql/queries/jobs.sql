@@ -70,7 +70,7 @@ select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan'
 
 -- name: jobs_of_batch
 with page as materialized (
-    select batchmill.page_end(%(batch)s, %(after)s::integer, %(count)s::integer, %(bytes)s::bigint) as upto)
+    select batchmill.page_end(%(batch)s, %(after)s::bigint, %(count)s::bigint, %(bytes)s::bigint) as upto)
 select * from (
     select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
         created_at, started_at, null::timestamptz as finished_at, false as cached, payload,
@@ -88,7 +88,7 @@ select * from (
 -- name: results_of_batch
 -- Also how far the page reaches: none of its jobs may have completed.
 with page as materialized (
-    select batchmill.page_end(%(batch)s, %(after)s::integer, %(count)s::integer, %(bytes)s::bigint, true)
+    select batchmill.page_end(%(batch)s, %(after)s::bigint, %(count)s::bigint, %(bytes)s::bigint, true)
         as upto)
 select page.upto, f.id, f.position, f.result
 from page left join lateral (
