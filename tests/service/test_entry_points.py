@@ -42,7 +42,7 @@ async def test_a_schedule_starts_entry_points_only(ada: Tenant) -> None:
 
 async def test_only_entry_points_are_listed(ada: Tenant) -> None:
     found = (await ada.client.get("/v1/tasks")).json()["tasks"]
-    assert {task["name"] for task in found} == {"double", "shout", "keep", "hold"}
+    assert {task["name"] for task in found} == {"double", "shout", "keep", "hold", "by_club"}
 
 
 @pytest.fixture

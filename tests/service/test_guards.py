@@ -23,9 +23,10 @@ NUL, SURROGATE = "a\0b@example.com", "a\ud800b@example.com"
     ],
 )
 async def test_a_task_with_a_key_needs_one(body: Any, ada: Tenant) -> None:
+    """Also one that this server knows of from a worker elsewhere only."""
     ada.house.sql.execute(
-        "insert into batchmill.tasks (name, retry, keyed, payload_limit, registered_at) "
-        "select 'elsewhere', retry, true, payload_limit, registered_at from batchmill.tasks "
+        "insert into batchmill.tasks (name, retry, keyed, payload_limit, registered_at, entry) "
+        "select 'elsewhere', retry, true, payload_limit, registered_at, true from batchmill.tasks "
         "where name = 'by_club' on conflict do nothing"
     )
     answer = await ada.client.post("/v1/batches", json=body)
@@ -35,6 +36,7 @@ async def test_a_task_with_a_key_needs_one(body: Any, ada: Tenant) -> None:
     answer = await ada.client.put("/v1/schedules/x", json=schedule)
     assert problem(answer)[0] == 422, answer.text
     assert ada.has_nothing
+    ada.house.sql.execute("delete from batchmill.tasks where name = 'elsewhere'")
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,13 @@ class NewBatchBody:
         faults: list[Any] = []
         async for block in self._read_list(scanner):
             for item in block:
-                value = await in_slow_thread(item.read) if isinstance(item, Slow) else item
-                if name == "jobs" and len(faults) < MOST_FAULTS:
-                    faults += faults_of(value, count)
+                # A long item is forgotten in the thread that reads it: several requests would each
+                # hold one here.
+                if isinstance(item, Slow):
+                    found = await in_slow_thread(partial(_faults_of_slow, item, name, count))
+                else:
+                    found = faults_of(item, name, count)
+                faults += found[: MOST_FAULTS - len(faults)]
                 count += 1
             if count > MOST_JOBS:
                 raise InvalidInput(f"A batch holds at most {MOST_JOBS:,} jobs.")
@@ -172,11 +176,18 @@ def validated(kind: type[Model], found: Any) -> Model:
         raise RequestValidationError(in_body(error)) from None
 
 
-def faults_of(job: Any, number: int) -> list[Any]:
+def _faults_of_slow(item: Slow, of_list: str, number: int) -> list[Any]:
+    return faults_of(item.read(), of_list, number)
+
+
+def faults_of(item: Any, of_list: str, number: int) -> list[Any]:
+    """Items are payloads, which the submission checks; jobs are objects with options."""
+    if of_list == "items":
+        return []
     try:
-        NewJob.model_validate(job)
+        NewJob.model_validate(item)
     except ValidationError as error:
-        return in_body(error, "jobs", number)
+        return in_body(error, of_list, number)
     return []
 
 

@@ -65,7 +65,7 @@ async def serve_app(
     raise_handle_limit()
     # A thread that computes, such as one that reads a long item, hands over after a millisecond.
     sys.setswitchinterval(0.001)
-    with listening(host, port) as at:
+    with bound(host, port) as at:
         # Not left to uvicorn, which would answer what goes wrong here with a stack trace.
         async with app.router.lifespan_context(app):
             if check is not None:
@@ -123,10 +123,16 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def listening(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that has the address but does not listen: nobody can connect before all is ready."""
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        at = socket.socket(family, kind, protocol)
+        at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        at.bind(address)
+        return at
     except OSError as error:
         is_unknown = isinstance(error, socket.gaierror)
         reason = error.strerror if is_unknown else os.strerror(error.errno or 0)

@@ -240,6 +240,8 @@ begin
         next := case when opening.is_shared
             then next_tenants(array[opening.task], opening.limit_id, last_tenant, opening.room)
             else array[opening.tenant] end;
+        -- Another worker may have unparked the lanes meanwhile.
+        continue when next = '{}';
         limit_ids := limit_ids || array_fill(opening.limit_id, array[cardinality(next)]);
         tasks := tasks || array_fill(opening.task, array[cardinality(next)]);
         tenants := tenants || next;

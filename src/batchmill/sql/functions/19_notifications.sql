@@ -201,6 +201,10 @@ begin
     return known;
 end $$;
 
+-- How counts name an address: by a digest, so that they outlive the batch without keeping the address.
+create function mail_recipient(email text) returns text
+language sql stable as $$ select 'to:' || batchmill.topic(lower(email)) $$;
+
 create function mails_in(of_who text, of_hour timestamptz) returns integer
 language sql stable as $$
     select coalesce((select mails from batchmill.mail_counts where who = of_who and hour = of_hour), 0)
@@ -222,7 +226,7 @@ begin
             using errcode = 'BM011',
                 detail = json_build_object('used', used, 'limit', per_tenant, 'retry_after', wait)::text;
     end if;
-    used := (select max(mails_in('to:' || lower(email), this_hour)) from unnest(emails) as email);
+    used := (select max(mails_in(mail_recipient(email), this_hour)) from unnest(emails) as email);
     if used >= per_address then
         raise exception 'One of these addresses may get % mails an hour, and got %.', per_address, used
             using errcode = 'BM011',
@@ -242,7 +246,7 @@ begin
         select ctid from mail_counts where hour < this_hour - interval '1 day'
         limit 100 for update skip locked);
     return count_mail_of('for:' || of_tenant, this_hour, per_tenant)
-        and count_mail_of('to:' || lower(email), this_hour, per_address);
+        and count_mail_of(mail_recipient(email), this_hour, per_address);
 end $$;
 
 create function count_mail_of(of_who text, of_hour timestamptz, most integer) returns boolean
