@@ -28,13 +28,15 @@ FUNCTIONS = """
     from pg_proc p where p.pronamespace = 'batchmill'::regnamespace order by 1"""
 
 # What requests of tenants call; whatever writes runs as the owner and checks whose row it is.
-READING = {"clock", "is_builtin", "named_artifacts"}
+READING = {"clock", "is_builtin", "named_artifacts", "page_end", "raw_size"}
 ACTING = {
     *(
         "submit",
         "hold_request",
         "enqueue",
         "cancel_batch",
+        "begin_cancel",
+        "cancel_step",
         "cancel_job",
         "retry_batch",
         "retry_job",

@@ -8,6 +8,7 @@ import pytest
 
 from batchmill.domain import outcome
 from batchmill.domain.job import JobState
+from batchmill.domain.limits import Limits
 from tests.invariants import violations
 from tests.store.engine import LEASE, TRANSIENT, Engine
 from tests.store.rivals import Rival
@@ -200,6 +201,31 @@ def test_a_job_without_a_batch_can_be_cancelled_before_any_claim_saw_it(
     assert engine.claim(worker, "work") == []
 
 
+def test_cancelling_waits_for_no_limit(sessions: Sessions, engine: Engine, worker: int):
+    """A batch of a keyed task counts on a limit for each key, which is too many to hold."""
+    engine.task("keyed", limits=Limits(per_key=1), keyed=True)
+    batch = engine.batch("keyed", [{"payload": n, "key": str(n // 2)} for n in range(6)])
+    assert len(engine.claim(worker, "keyed")) == 3
+    beside = sessions()
+    with beside.conn.transaction():
+        assert beside.rows("select from batchmill.limits for update")
+        engine.value("select set_config('lock_timeout', '5s', false)")
+        assert engine.call("begin_cancel", batch) == 3
+        assert engine.cancel_in_steps(batch, 100) == [3]
+
+
+def test_cancelling_a_job_that_no_claim_saw_holds_no_claim_up(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    """Claims hold the limits together. Whoever waited to hold them alone would stop all claims."""
+    job = engine.enqueue("work")["job_id"]
+    beside = sessions()
+    with beside.conn.transaction():
+        beside.call("hold_limits_shared")
+        engine.value("select set_config('lock_timeout', '5s', false)")
+        assert engine.call("cancel_job", job) == 1
+
+
 def test_lanes_emptied_by_cancelling_do_not_disturb_the_others(engine: Engine, worker: int):
     """A lane without work, visited in one claim with a lane that gave more than was wanted."""
     engine.task("other")
@@ -351,6 +377,19 @@ def test_of_two_retries_of_a_job_without_a_batch_one_is_refused(
 
 
 # Deleting, and what is not there.
+
+
+def test_what_fails_after_a_retry_was_asked_for_is_not_retried_by_it(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    engine.enqueue("work")
+    (claim,) = engine.claim(worker, "work")
+    earlier = sessions()
+    engine.advance_clock(10)
+    engine.fail(claim)
+    with pytest.raises(psycopg.Error, match="retried by another call"):
+        earlier.call("retry_job", claim.id)
+    assert engine.call("retry_job", claim.id) == 1
 
 
 def test_a_deleted_batch_leaves_nothing(engine: Engine, worker: int):

@@ -93,19 +93,27 @@ begin
     cross join lateral (select from batches where batches.id = b.id for update) held;
 end $$;
 
--- Locks a batch with all its lanes; a job that advances meanwhile may add one.
-create function lock_batch(of_batch uuid) returns batches
+-- Locks all lanes of a batch; a job that advances meanwhile may add one.
+create function lock_lanes_of(of_batch uuid) returns bigint[]
 language plpgsql as $$
 declare
     lane_ids bigint[];
-    known batches;
 begin
-    perform hold_limits_shared();
     loop
         lane_ids := array(select id from lanes where batch_id = of_batch order by id for update);
         exit when cardinality(lane_ids) = (select count(*) from lanes where batch_id = of_batch);
     end loop;
-    perform lock_above(lane_ids);
+    return lane_ids;
+end $$;
+
+-- Locks a batch with all its lanes, and the limits these count on.
+create function lock_batch(of_batch uuid) returns batches
+language plpgsql as $$
+declare
+    known batches;
+begin
+    perform hold_limits_shared();
+    perform lock_above(lock_lanes_of(of_batch));
     select * into known from batches where id = of_batch and is_own(tenant) for update;
     if known.id is null then
         raise exception 'There is no batch %.', of_batch using errcode = 'BM005';

@@ -31,7 +31,14 @@ begin
     if exists (select from batches where id = of_batch and is_own(tenant) and cancelled_at is not null) then
         return null;
     end if;
-    batch := lock_batch(of_batch);
+    perform hold_limits_shared();
+    -- A keyed task has a lane for each key, so there may be very many. The limits above them need not be held:
+    -- jobs that wait count on none.
+    perform lock_lanes_of(of_batch);
+    select * into batch from batches where id = of_batch and is_own(tenant) for update;
+    if batch.id is null then
+        raise exception 'There is no batch %.', of_batch using errcode = 'BM005';
+    end if;
     moment := clock();
     if batch.finished_at is not null or batch.cancelled_at is not null then
         return null;
@@ -56,31 +63,21 @@ create function cancel_step(
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     batch batches;
-    room bigint := most;
     ids bigint[];
 begin
     cancelled := 0;
-    select * into batch from batches where id = of_batch and is_own(tenant);
+    perform hold_limits_shared();
+    -- No job starts in the lanes any more, so the batch is enough to hold.
+    select * into batch from batches where id = of_batch and is_own(tenant) for update;
     if batch.cancelled_at is null or batch.finished_at is not null then
         return;
-    end if;
-    -- No job starts in the lanes any more, so the batch is enough to hold; but whoever ends the last job has
-    -- to hold the lanes too, since they go with the batch.
-    if waiting_jobs(batch) > most then
-        perform hold_limits_shared();
-        select * into batch from batches where id = of_batch for update;
-        room := greatest(least(most, waiting_jobs(batch) - 1), 0);
-    else
-        batch := lock_batch(of_batch);
     end if;
     select array_agg(id), max(position) into ids, upto from (
         select id, position from jobs
         where batch_id = of_batch and position > after and state <> 'running'
-        order by position limit room) waiting;
+        order by position limit most) waiting;
     if ids is not null then
         cancelled := end_waiting(ids, clock());
-    elsif room = 0 then
-        upto := after;
     end if;
 end $$;
 
@@ -92,26 +89,45 @@ create function cancel_job(of_job bigint) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     lane bigint;
-    alone boolean := exists (select from jobs where id = of_job and lane_id is null);
 begin
-    -- No claim is putting this job into a lane while the limits are held still.
-    perform case when alone then hold_limits_still() else hold_limits_shared() end;
+    perform hold_limits_shared();
     loop
         select lane_id into lane from jobs where id = of_job and is_own(tenant);
         if not found then
-            if not exists (select from finished where id = of_job and is_own(tenant)) then
-                raise exception 'There is no job %.', of_job using errcode = 'BM005';
-            end if;
+            perform require_job(of_job);
             return 0;
         end if;
-        if lane is null and not alone then
-            raise exception 'Job % was retried meanwhile.', of_job using errcode = 'serialization_failure';
-        end if;
+        exit when lane is null and hold_without_lane(of_job);
+        continue when lane is null;
         perform lock_around(array[lane]);
         -- While this waited, the job may have left for the lane of its next stage.
-        exit when exists (select from jobs where id = of_job and lane_id is not distinct from lane);
+        exit when exists (select from jobs where id = of_job and lane_id = lane);
     end loop;
     return cancel_jobs(array[of_job], clock());
+end $$;
+
+create function require_job(of_job bigint) returns void
+language plpgsql as $$
+begin
+    -- One statement: a job that ends or is retried meanwhile is in one of the tables at any moment.
+    if not (exists (select from jobs where id = of_job and is_own(tenant))
+        or exists (select from finished where id = of_job and is_own(tenant))) then
+        raise exception 'There is no job %.', of_job using errcode = 'BM005';
+    end if;
+end $$;
+
+-- Locks a job that no claim has put into a lane. False if one has by now; then nothing is locked, since lanes
+-- come before jobs: the error ends what the block has locked.
+create function hold_without_lane(of_job bigint) returns boolean
+language plpgsql as $$
+begin
+    perform from jobs where id = of_job for update;
+    if not exists (select from jobs where id = of_job and lane_id is null) then
+        raise exception 'Job % has a lane.', of_job using errcode = 'BM012';
+    end if;
+    return true;
+exception when sqlstate 'BM012' then
+    return false;
 end $$;
 
 -- The caller holds the jobs' lanes and batches.

@@ -50,7 +50,8 @@ begin
     retried := restore_jobs(array(
         select id from finished
         where batch_id = batch.id and expires_on = batch.expires_on and state = 'failed'
-          and finished_at <= asked and (of_jobs is null or id = any (of_jobs))), batch.expires_on);
+          and finished_at <= asked and (of_jobs is null or id = any (of_jobs))),
+        batch.expires_on, asked);
     if retried = '{}' then
         return 0;
     end if;
@@ -90,20 +91,19 @@ end $$;
 create function retry_job(of_job bigint) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
+    asked timestamptz := clock();
     known finished;
     retried integer;
 begin
+    perform require_job(of_job);
     select * into known from finished where id = of_job and is_own(tenant);
-    if known.id is null and not exists (select from jobs where id = of_job and is_own(tenant)) then
-        raise exception 'There is no job %.', of_job using errcode = 'BM005';
-    end if;
     if known.state is distinct from 'failed' then
         raise exception 'Job % has not failed, so it cannot be retried.', of_job using errcode = 'BM006';
     end if;
     if known.batch_id is not null then
         retried := retry_batch(known.batch_id, array[of_job]);
     else
-        retried := cardinality(restore_jobs(array[of_job], known.expires_on));
+        retried := cardinality(restore_jobs(array[of_job], known.expires_on, asked));
         perform count_own_jobs(retried);
     end if;
     if retried = 0 then
@@ -112,15 +112,17 @@ begin
     return retried;
 end $$;
 
--- Moves finished jobs back among the live ones. A deduplication key that another live job has taken
+-- Moves jobs that had failed by then back among the live ones. A deduplication key that another live job has taken
 -- since is given up. Jobs of a batch go to their lanes, others to where submitted ones wait.
-create function restore_jobs(job_ids bigint[], of_day date) returns bigint[]
+create function restore_jobs(job_ids bigint[], of_day date, asked timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     restored bigint[];
 begin
     with back as (
-        delete from finished where id = any (job_ids) and expires_on = of_day and state = 'failed' returning *
+        delete from finished
+        where id = any (job_ids) and expires_on = of_day and state = 'failed' and finished_at <= asked
+        returning *
     ), put as (
         insert into jobs (id, batch_id, position, lane_id, task, tenant, key, state, priority, run_at,
             dedup_key, cache_key, payload, progress, checkpoints, attempts, labels, created_at,
