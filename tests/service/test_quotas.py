@@ -124,6 +124,16 @@ async def test_what_was_submitted_before_costs_nothing(ada: Tenant) -> None:
     assert len(ids) == 1
 
 
+async def test_a_batch_whose_results_are_all_kept_counts_as_one(ada: Tenant) -> None:
+    """It has no job to run, but it may tell twenty others that it has finished."""
+    body = {"task": "double", "jobs": [{"payload": n, "cache_key": str(n)} for n in range(3)]}
+    first = (await ada.client.post("/v1/batches", json=body)).json()
+    await ada.finished(first)
+    ada.quota(operations_per_day=2)
+    statuses = [(await ada.client.post("/v1/batches", json=body)).status_code for _ in range(4)]
+    assert statuses == [202, 202, 429, 429]
+
+
 async def test_what_is_refused_costs_nothing(ada: Tenant) -> None:
     ada.quota(operations_per_day=2)
     assert (

@@ -328,7 +328,9 @@ begin
                 using errcode = 'BM002';
         end if;
         if acting is not null then
-            perform count_jobs(acting, batch.total - batch.completed + (batch.on_finish is not null)::integer);
+            -- What is answered from the cache does not count, but a batch does: it may tell many people.
+            perform count_jobs(
+                acting, greatest(batch.total - batch.completed, 1) + (batch.on_finish is not null)::integer);
         end if;
         if options ? 'idempotency_key' then
             update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')
