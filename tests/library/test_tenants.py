@@ -143,6 +143,7 @@ async def test_a_tenant_cannot_do_what_workers_and_operators_do(mill: Mill) -> N
             want=1,
             spare=0,
             since="0",
+            last_tenants=[""],
             last_tenant="",
             lot=0,
         ),

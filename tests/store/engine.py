@@ -15,7 +15,7 @@ from batchmill.domain.job import Claim, JobState
 from batchmill.domain.limits import Limits, Rate
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
-from batchmill.store.delivery import claim_call, claims, finish_call
+from batchmill.store.delivery import Turns, claim_call, claims, finish_call
 from batchmill.store.queries import queries
 
 LEASE = 30.0
@@ -30,8 +30,7 @@ class Engine:
         self.conn = conn
         self.offset = 0.0
         self.since = "0"
-        self.last_tenant = ""
-        self.claims = 0
+        self.turns = Turns()
 
     def call(self, function: str, *args: Any) -> Any:
         return self.value(f"select batchmill.{function}({', '.join(['%s'] * len(args))})", *args)
@@ -102,13 +101,12 @@ class Engine:
     def _claimed(
         self, query: str, worker: int, wants: Mapping[str, int], want: int, spare: int, **call: Any
     ) -> tuple[list[int], list[Claim]]:
-        self.claims += 1
         demand = Demand(worker, wants, want, spare)
-        call |= claim_call(demand, self.since, self.last_tenant, self.claims)
+        call |= claim_call(demand, self.since, self.turns)
         row = self.conn.execute(queries()[query].encode(), call).fetchone()
         assert row is not None
         self.since = row[0]["since"]
-        self.last_tenant = row[0]["last_tenant"] or self.last_tenant
+        self.turns.learn(demand, row[0])
         return sorted(row[0]["refused"]), claims(row[0])
 
     def finish(self, *outcomes: Outcome) -> list[int]:

@@ -13,7 +13,7 @@ from batchmill.domain.exchange import Demand
 from batchmill.domain.job import Claim, JobState, Progress
 from batchmill.domain.limits import Limits
 from batchmill.domain.outcome import Outcome
-from batchmill.store.delivery import claim_call, finish_call, report_call
+from batchmill.store.delivery import Turns, claim_call, finish_call, report_call
 from batchmill.store.queries import queries
 from tests.store.engine import Engine
 
@@ -111,7 +111,7 @@ def worker(engine: Engine) -> int:
 def pages(engine: Engine, worker: int, task: str) -> int:
     """How many pages it takes to claim ten jobs, to report on all that run and to finish them."""
     since = engine.value("select pg_current_xact_id()::text")
-    claim = claim_call(Demand(worker, {task: 10}, 10), since)
+    claim = claim_call(Demand(worker, {task: 10}, 10), since, Turns())
     with engine.conn.transaction(force_rollback=True):
         claimed = pages_of(engine, "claim", claim)
         started = [Claim(*row) for row in engine.rows(STARTED, task)]

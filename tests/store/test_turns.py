@@ -7,7 +7,7 @@ import pytest
 
 from batchmill.domain import outcome
 from batchmill.domain.job import Claim
-from batchmill.domain.limits import Limits
+from batchmill.domain.limits import Limits, Rate
 from tests.store.engine import Engine
 
 Sessions = Callable[[], Engine]
@@ -168,3 +168,52 @@ def test_lanes_that_another_worker_holds_are_passed_over_for_those_of_others(
         assert [claim.tenant for claim in first.claim(worker, "work", want=1)] == ["a"]
         beside = second.claim(second.worker("work"), "work", want=1)
     assert [claim.tenant for claim in beside] == ["b"]
+
+
+@pytest.mark.parametrize("want", [1, 2])
+@pytest.mark.parametrize("held_by", ["pause", "slots", "rate"])
+def test_a_tenant_at_its_own_limit_holds_nobody_up(
+    held_by: str, want: int, engine: Engine, worker: int
+):
+    """A claim that meets only lanes of such a tenant goes on behind it."""
+    flood(engine, "busy", 50)
+    match held_by:
+        case "pause":
+            engine.set_limit("tenant:busy", paused=True)
+        case "slots":
+            engine.set_limit("tenant:*", slots=2)
+        case _:
+            engine.set_limit("tenant:busy", rate=Rate(2, 60))
+    engine.batch("work", 1, tenant="quiet")
+    served = [claim.tenant for _ in range(5) for claim in engine.claim(worker, "work", want=want)]
+    assert "quiet" in served
+
+
+def test_cheap_jobs_of_one_tenant_do_not_decide_whose_turn_it_is_in_another_task(
+    engine: Engine, worker: int
+):
+    engine.task("work", limits=Limits(total=4, per_tenant=3, per_batch=3))
+    for tenant in ("b-heavy", "bb-heavy"):
+        flood(engine, tenant, 4, jobs=50)
+    running = next_round(engine, worker, [])
+    engine.batch("work", 1, tenant="c-quiet")
+    served: list[str] = []
+    for _ in range(8):
+        engine.batch("other", 1, tenant="a-cheap")
+        running += engine.claim(worker, "work", "other", want=30)
+        cheap = [claim for claim in running if claim.task == "other"]
+        dear = [claim for claim in running if claim.task == "work"]
+        ended = [outcome.completed(claim, "1") for claim in [dear[0], *cheap]]
+        _, started = engine.turn(worker, "work", "other", ended=ended, want=30)
+        running = dear[1:] + started
+        served += [claim.tenant for claim in started]
+    assert "c-quiet" in served
+
+
+def test_a_tenant_with_very_many_single_jobs_keeps_nobody_out_of_their_lanes(
+    engine: Engine, worker: int
+):
+    for _ in range(2_500):
+        engine.enqueue("work", tenant="busy")
+    engine.enqueue("work", tenant="quiet")
+    assert rounds_until(engine, worker, [], "quiet") <= 2

@@ -20,23 +20,21 @@ class PostgresDelivery:
         # One line for both: a claim and a completion of one worker mostly want the same lanes.
         self._line = Line(database, patience)
         self._since = "0"
-        self._last_tenant = ""
-        self._claims = 0
+        self._turns = Turns()
 
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
         if demand is None:
             return Exchanged(await self._line.value("finish", **finish_call(outcomes)))
-        self._claims += 1
         # If the connection breaks, the next one may lead to a server that lost commits, where older
         # transaction ids are issued once more.
         since, self._since = self._since, "0"
-        call = claim_call(demand, since, self._last_tenant, self._claims)
+        call = claim_call(demand, since, self._turns)
         if outcomes:
             answer = await self._line.value("turn", **finish_call(outcomes), **call)
         else:
             answer = await self._line.value("claim", **call)
         self._since = answer["since"]
-        self._last_tenant = answer["last_tenant"] or self._last_tenant
+        self._turns.learn(demand, answer)
         return Exchanged(
             answer["refused"],
             claims(answer),
@@ -56,9 +54,24 @@ class PostgresDelivery:
         await self._line.close()
 
 
-def claim_call(demand: Demand, since: str, last_tenant: str = "", lot: int = 0) -> dict[str, Any]:
-    """What the query `claim` takes: from where on to look for submitted jobs, after which tenant
-    the turns go on, and a number that differs from claim to claim."""
+class Turns:
+    """Whose turn it is: tenants take turns in each task, and a claim goes on where the last one
+    stopped."""
+
+    def __init__(self) -> None:
+        self.claims = 0
+        self.last_tenant = ""
+        self.last_tenants: dict[str, str] = {}
+
+    def learn(self, demand: Demand, answer: Mapping[str, Any]) -> None:
+        self.claims += 1
+        if answer["last_tenants"] is not None:
+            self.last_tenant = answer["last_tenant"]
+            self.last_tenants.update(zip(demand.wants, answer["last_tenants"], strict=True))
+
+
+def claim_call(demand: Demand, since: str, turns: Turns) -> dict[str, Any]:
+    """What the query `claim` takes. Submitted jobs are looked for from `since` on."""
     return {
         "worker": demand.worker,
         "tasks": list(demand.wants),
@@ -66,8 +79,9 @@ def claim_call(demand: Demand, since: str, last_tenant: str = "", lot: int = 0) 
         "want": demand.want,
         "spare": demand.spare,
         "since": since,
-        "last_tenant": last_tenant,
-        "lot": lot,
+        "last_tenants": [turns.last_tenants.get(task, "") for task in demand.wants],
+        "last_tenant": turns.last_tenant,
+        "lot": turns.claims,
     }
 
 

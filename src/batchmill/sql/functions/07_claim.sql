@@ -1,11 +1,12 @@
 -- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from
--- lanes that no limit counts. Tenants take turns, from the one after `last_tenant` on; `lot` is a number
--- that differs from claim to claim, by which the turns of a tenant's tasks are drawn. Returns the jobs
--- and their lanes by columns, the seconds until there may be more, whether no other worker is live, the
--- place from which the next claim needs to look for submitted jobs, and the tenant that was served last.
+-- lanes that no limit counts. Tenants take turns, in each task from the one after `last_tenants[i]` on;
+-- `last_tenant` was served last of all. `lot` is a number that differs from claim to claim, by which the
+-- turns of a tenant's tasks are drawn. Returns the jobs and their lanes by columns, the seconds until
+-- there may be more, whether no other worker is live, the place from which the next claim needs to look
+-- for submitted jobs, and the tenants that were served last.
 create function claim(
     worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
-    last_tenant text default '', lot bigint default 0
+    last_tenants text[] default null, last_tenant text default '', lot bigint default 0
 ) returns json
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
@@ -26,19 +27,43 @@ begin
         perform lock_lanes(lanes_of_submitted(submitted));
         perform put_into_lanes(submitted);
     end if;
-    open := open_lanes(claim.tasks, wants, want + spare, last_tenant);
-    return claim_from(
-        open, lock_above(open), worker, claim.tasks, wants, want, spare, since, last_tenant, lot);
+    open := open_lanes(claim.tasks, wants, want + spare, last_tenants);
+    return claim_from(open, lock_above(open), worker, claim.tasks, wants, want, spare, since,
+        last_tenants, last_tenant, lot);
 end $$;
 
 -- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long
 -- transaction never holds a lane; their lanes learn of them by the next claim.
 create function submitted_jobs(since xid8) returns bigint[]
 language plpgsql as $$
-begin
-    return array(
+declare
+    most constant integer := 1000;
+    ids bigint[] := array(
         select id from jobs where lane_id is null and submitted_by >= since
-        order by submitted_by limit 1000 for update skip locked);
+        order by submitted_by limit most for update skip locked);
+begin
+    return case when cardinality(ids) < most then ids else ids || submitted_by_others(ids) end;
+end $$;
+
+-- The first submitted jobs of tenants that have none among the known ones: a tenant with very many must
+-- not keep the others out of their lanes.
+create function submitted_by_others(known bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+    tenants text[] := array(select distinct tenant from jobs where id = any (known));
+    ids bigint[] := '{}';
+    next text := '';
+begin
+    while cardinality(ids) < 1000 loop
+        next := (
+            select tenant from jobs where lane_id is null and tenant > next order by tenant limit 1);
+        exit when next is null;
+        continue when next = any (tenants);
+        ids := ids || array(
+            select id from jobs where lane_id is null and tenant = next
+            order by submitted_by limit 20 for update skip locked);
+    end loop;
+    return ids;
 end $$;
 
 create function lanes_of_submitted(job_ids bigint[]) returns bigint[]
@@ -111,84 +136,73 @@ begin
     return answered(claimed, cardinality(job_ids), false, worker, want, next_at, since, refused, moment);
 end $$;
 
--- Locks and returns lanes with work and room. Tenants take turns, and of each come the lanes that have
--- waited longest: half as many in all as there is room for jobs, since most have several, and each is
--- kept from other workers meanwhile. `ending` are lanes whose slots are about to be free.
+-- Locks and returns lanes with work and room. In each task tenants take turns, and of each come the lanes
+-- that have waited longest: half as many in all as there is room for jobs, since most have several, and
+-- each is kept from other workers meanwhile. `ending` are lanes whose slots are about to be free.
 create function open_lanes(
-    of_tasks text[], wants integer[], room integer, last_tenant text, ending bigint[] default '{}'
+    of_tasks text[], wants integer[], room integer, last_tenants text[], ending bigint[] default '{}'
 ) returns bigint[]
 language plpgsql as $$
 declare
     moment timestamptz := clock();
     most integer := least((room + 1) / 2, 200);
-    tenants text[];
 begin
-    perform unpark_lanes(of_tasks, last_tenant, ending, moment);
-    -- Some more than needed: other workers may hold the lanes of some.
-    tenants := open_tenants(of_tasks, last_tenant, most + 3, moment);
+    perform unpark_lanes(of_tasks, last_tenants, ending, moment);
+    perform wake_lanes(of_tasks, moment);
     return array(
-        select l.id from unnest(of_tasks, wants) as w (task, want)
+        select l.id from unnest(of_tasks, wants, last_tenants) as w (task, want, last_tenant)
+        -- Some more tenants than needed: other workers may hold the lanes of some.
+        cross join lateral (select open_tenants(w.task, w.last_tenant, most + 3) as ids offset 0) tenants
         cross join lateral (
-            select l.id from unnest(tenants) as t (tenant)
+            select l.id from unnest(tenants.ids) as t (tenant)
             cross join lateral (
                 select id from lanes
                 where lanes.task = w.task and lanes.tenant = t.tenant and is_open and is_due
-                order by ready_at limit (most - 1) / least(cardinality(tenants), most) + 1
+                order by ready_at limit (most - 1) / least(cardinality(tenants.ids), most) + 1
                 for update skip locked) l
             limit least(w.want, most)) l);
 end $$;
 
--- The tenants with work in open lanes whose turn is next. Most often there is one.
-create function open_tenants(of_tasks text[], last_tenant text, most integer, moment timestamptz)
-returns text[]
+-- The tenants with work in open lanes of a task whose turn is next. Most often there is one.
+create function open_tenants(of_task text, last_tenant text, most integer) returns text[]
 language plpgsql as $$
 declare
-    ends record := ends_of_tenants(of_tasks);
+    first text := (
+        select tenant from lanes where task = of_task and is_open and is_due order by tenant limit 1);
 begin
-    if ends.later <= moment then
-        perform wake_lanes(of_tasks, moment);
-        ends := ends_of_tenants(of_tasks);
+    if first is null then
+        return '{}';
+    elsif first = (
+        select tenant from lanes where task = of_task and is_open and is_due order by tenant desc limit 1)
+    then
+        return array[first];
     end if;
-    return case
-        when ends.first is null then '{}'
-        when ends.first = ends.last then array[ends.first]
-        else next_tenants(of_tasks, null, last_tenant, most) end;
-end $$;
-
--- The first and the last tenant with work in open lanes, and when the next lane is to be woken.
-create function ends_of_tenants(
-    of_tasks text[], out first text, out last text, out later timestamptz
-)
-language plpgsql as $$
-begin
-    select min(l.first), max(l.last), min(l.later) into first, last, later
-    from unnest(of_tasks) as t (task)
-    cross join lateral (
-        select (select tenant from lanes where lanes.task = t.task and is_open and is_due
-                order by tenant limit 1) as first,
-            (select tenant from lanes where lanes.task = t.task and is_open and is_due
-             order by tenant desc limit 1) as last,
-            (select ready_at from lanes
-             where lanes.task = t.task and is_open and not is_due and ready_at is not null
-             order by ready_at limit 1) as later) l;
+    return next_tenants(of_task, null, coalesce(last_tenant, ''), most);
 end $$;
 
 -- Marks lanes whose time has come.
 create function wake_lanes(of_tasks text[], moment timestamptz) returns void
 language plpgsql as $$
 begin
-    update lanes set is_due = true where id = any (array(
-        select l.id from unnest(of_tasks) as t (task)
+    if (select min(l.ready_at) from unnest(of_tasks) as t (task)
         cross join lateral (
-            select id from lanes
-            where lanes.task = t.task and is_open and not is_due and ready_at <= moment
-            order by ready_at limit 500 for update skip locked) l));
+            select ready_at from lanes
+            where lanes.task = t.task and is_open and not is_due and ready_at is not null
+            order by ready_at limit 1) l) <= moment
+    then
+        update lanes set is_due = true where id = any (array(
+            select l.id from unnest(of_tasks) as t (task)
+            cross join lateral (
+                select id from lanes
+                where lanes.task = t.task and is_open and not is_due and ready_at <= moment
+                order by ready_at limit 500 for update skip locked) l));
+    end if;
 end $$;
 
--- The tenants with work in open lanes, or in lanes that are parked behind a limit: in the order of their
+-- The tenants with work in open lanes of a task, or in those parked behind a limit: in the order of their
 -- names, from the one after `last_tenant` on and round again, at most so many. Each is one look at an
 -- index, however many lanes it has.
-create function next_tenants(of_tasks text[], behind bigint, last_tenant text, most integer) returns text[]
+create function next_tenants(of_task text, behind bigint, last_tenant text, most integer) returns text[]
 language plpgsql as $$
 declare
     tenants text[] := '{}';
@@ -197,17 +211,17 @@ declare
     next text;
 begin
     while cardinality(tenants) < most loop
-        next := (
-            select min(l.tenant) from unnest(of_tasks) as t (task)
-            cross join lateral (
-                (select lanes.tenant from lanes
-                 where behind is null and lanes.task = t.task and is_open and is_due
-                   and lanes.tenant > place
-                 order by lanes.tenant limit 1)
-                union all
-                (select lanes.tenant from lanes
-                 where blocked_by = behind and lanes.task = t.task and lanes.tenant > place
-                 order by lanes.tenant limit 1)) l);
+        if behind is null then
+            next := (
+                select tenant from lanes
+                where task = of_task and is_open and is_due and tenant > place
+                order by tenant limit 1);
+        else
+            next := (
+                select tenant from lanes
+                where blocked_by = behind and task = of_task and tenant > place
+                order by tenant limit 1);
+        end if;
         if next is null and not is_round then
             place := '';
             is_round := true;
@@ -222,7 +236,7 @@ end $$;
 
 -- Lets lanes come forward whose limit has room, or will have once the jobs of `ending` lanes have ended.
 -- Too many only means that some park once more.
-create function unpark_lanes(of_tasks text[], last_tenant text, ending bigint[], moment timestamptz)
+create function unpark_lanes(of_tasks text[], last_tenants text[], ending bigint[], moment timestamptz)
 returns void
 language plpgsql as $$
 declare
@@ -238,7 +252,8 @@ begin
     end if;
     for opening in select * from parked_lanes(of_tasks, ending, moment) loop
         next := case when opening.is_shared
-            then next_tenants(array[opening.task], opening.limit_id, last_tenant, opening.room)
+            then next_tenants(opening.task, opening.limit_id,
+                coalesce(last_tenants[array_position(of_tasks, opening.task)], ''), opening.room)
             else array[opening.tenant] end;
         -- Another worker may have unparked the lanes meanwhile.
         continue when next = '{}';
@@ -287,7 +302,8 @@ end;
 -- Claims from lanes that are held together with all above them.
 create function claim_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
-    spare integer, since xid8, last_tenant text, lot bigint, refused bigint[] default '{}'
+    spare integer, since xid8, last_tenants text[], last_tenant text, lot bigint,
+    refused bigint[] default '{}'
 ) returns json
 language plpgsql as $$
 declare
@@ -299,21 +315,23 @@ declare
     passed_over boolean := false;
 begin
     if lane_ids <> '{}' then
-        select t.claimed, t.taken, t.passed_over, t.served into claimed, taken, passed_over, last_tenant
-        from take_from(
-            lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, last_tenant, lot, moment) t;
+        select t.claimed, t.taken, t.passed_over, t.served_last, t.served
+        into claimed, taken, passed_over, last_tenants, last_tenant
+        from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, last_tenants,
+            last_tenant, lot, moment) t;
     end if;
     if taken < want + spare then
         next_at := ready_next(claim_from.tasks, moment);
     end if;
-    return answered(
-        claimed, taken, passed_over, worker, want, next_at, since, refused, moment, last_tenant);
+    return answered(claimed, taken, passed_over, worker, want, next_at, since, refused, moment,
+        last_tenants, last_tenant);
 end $$;
 
 -- What a claim returns, and whether its worker now waits for more.
 create function answered(
     claimed json, taken integer, passed_over boolean, worker bigint, want integer,
-    next_at timestamptz, since xid8, refused bigint[], moment timestamptz, last_tenant text default null
+    next_at timestamptz, since xid8, refused bigint[], moment timestamptz,
+    last_tenants text[] default null, last_tenant text default null
 ) returns json
 language plpgsql as $$
 begin
@@ -323,6 +341,7 @@ begin
         'alone', require_live(worker, taken < want and (next_at > moment) is not false),
         'wait', extract(epoch from next_at - moment),
         'since', seen_until(since),
+        'last_tenants', last_tenants,
         'last_tenant', last_tenant,
         'refused', refused);
 end $$;
@@ -366,11 +385,12 @@ begin
 end $$;
 
 -- Decides lane by lane how many jobs start, and starts them. `passed_over` tells that a limited lane was
--- left out because all slots of the worker are taken, `served` which tenant had its turn last.
+-- left out because all slots of the worker are taken, `served` which tenant had its turn last, and
+-- `served_last` the same for each task.
 create function take_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
-    spare integer, last_tenant text, lot bigint, moment timestamptz,
-    out claimed json, out taken integer, out passed_over boolean, out served text
+    spare integer, last_tenants text[], last_tenant text, lot bigint, moment timestamptz,
+    out claimed json, out taken integer, out passed_over boolean, out served_last text[], out served text
 )
 language plpgsql as $$
 declare
@@ -383,6 +403,7 @@ declare
     tenant_at integer;
     take integer;
     room integer := want + spare;
+    asked integer[] := wants;
     chosen bigint[] := '{}';
     touched bigint[] := '{}';
     took integer[] := '{}';
@@ -398,7 +419,9 @@ declare
 begin
     passed_over := false;
     served := last_tenant;
-    select * into turns, counts, share from in_turn(lane_ids, room, spare, last_tenant, lot);
+    served_last := coalesce(last_tenants, array_fill(''::text, array[cardinality(take_from.tasks)]));
+    select * into turns, counts, share
+    from in_turn(lane_ids, room, spare, take_from.tasks, served_last, last_tenant, lot);
     if limit_ids <> '{}' then
         select array_agg(m.id), array_agg(m.name), array_agg(free_slots(m, moment)), array_agg(0)
         into limit_ids, names, free, counted
@@ -445,7 +468,14 @@ begin
             room := room - take;
             wants[lane.task_at] := wants[lane.task_at] - take;
             shares[tenant_at] := shares[tenant_at] - take;
-            served := case when take > 0 then lane.tenant else served end;
+        end if;
+        -- Where nobody is served, the turn goes on from the last tenant whose lane had to park: else the
+        -- next claim would meet only the next lane of a tenant at its limit.
+        if take > 0 or chosen = '{}' then
+            served := lane.tenant;
+        end if;
+        if take > 0 or wants[lane.task_at] = asked[lane.task_at] then
+            served_last[lane.task_at] := lane.tenant;
         end if;
         touched := touched || lane.lane_id;
         took := took || take;
@@ -482,10 +512,11 @@ end $$;
 
 -- Locked lanes in their turn: the first of each tenant, then the second of each. Between its tasks a
 -- tenant's turn is drawn by lot, and between lanes of one task it is that of the lane that was served
--- longest ago. `counts` is how many jobs each may start; `share` is what a tenant may have of the room.
+-- longest ago. Tenants follow the one that their task served last; between tasks, the one that was served
+-- last of all. `counts` is how many jobs each lane may start; `share` is what a tenant may have of the room.
 create function in_turn(
-    lane_ids bigint[], room integer, spare integer, last_tenant text, lot bigint,
-    out turns bigint[], out counts integer[], out share integer
+    lane_ids bigint[], room integer, spare integer, tasks text[], last_tenants text[], last_tenant text,
+    lot bigint, out turns bigint[], out counts integer[], out share integer
 )
 language plpgsql as $$
 declare
@@ -507,18 +538,22 @@ begin
     end if;
     share := (
         select ceil(room::numeric / count(distinct tenant)) from lanes where id = any (lane_ids));
-    select array_agg(id order by in_tenant, tenant <= last_tenant, tenant),
+    select array_agg(id order by in_tenant, turn, tenant <= last_tenant, tenant),
         array_agg(jobs_of_a_lane(share, of_tenant, spare)
-            order by in_tenant, tenant <= last_tenant, tenant)
+            order by in_tenant, turn, tenant <= last_tenant, tenant)
     into turns, counts
     from (
-        select id, tenant, count(*) over (partition by tenant)::integer as of_tenant,
-            row_number() over (partition by tenant order by in_task, hashtextextended(task, lot), id)
-                as in_tenant
+        select *, row_number() over (
+            partition by task, in_tenant
+            order by tenant <= last_tenants[array_position(in_turn.tasks, task)], tenant) as turn
         from (
-            select id, tenant, task,
-                row_number() over (partition by tenant, task order by ready_at, id) as in_task
-            from lanes where id = any (lane_ids)) by_task) by_tenant;
+            select id, tenant, task, count(*) over (partition by tenant)::integer as of_tenant,
+                row_number() over (partition by tenant order by in_task, hashtextextended(task, lot), id)
+                    as in_tenant
+            from (
+                select id, tenant, task,
+                    row_number() over (partition by tenant, task order by ready_at, id) as in_task
+                from lanes where id = any (lane_ids)) by_task) by_tenant) by_turn;
 end $$;
 
 -- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more

@@ -3,7 +3,7 @@
 create function turn(
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[],
     worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
-    last_tenant text default '', lot bigint default 0
+    last_tenants text[] default null, last_tenant text default '', lot bigint default 0
 ) returns json
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
@@ -32,11 +32,11 @@ begin
         end if;
         perform put_into_lanes(submitted);
     end if;
-    open := open_lanes(turn.tasks, wants, want + spare, last_tenant, ending);
+    open := open_lanes(turn.tasks, wants, want + spare, last_tenants, ending);
     limit_ids := lock_above(ending || open);
     refused := finish_held(o, limit_ids);
     return claim_from(still_open(open || ending, turn.tasks, clock()), limit_ids, worker, turn.tasks,
-        wants, want, spare, since, last_tenant, lot, refused);
+        wants, want, spare, since, last_tenants, last_tenant, lot, refused);
 end $$;
 
 -- Where something has come between: it is all in its lanes by the next claim, which is due at once.

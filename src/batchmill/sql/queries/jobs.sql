@@ -22,7 +22,8 @@ from batchmill.known_task(%(task)s) t
 
 -- name: claim
 select batchmill.claim(%(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer,
-    %(spare)s::integer, cast(%(since)s as xid8), %(last_tenant)s, %(lot)s::bigint)
+    %(spare)s::integer, cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s,
+    %(lot)s::bigint)
 
 -- name: finish
 select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
@@ -32,7 +33,7 @@ select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text
 select batchmill.turn(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
     cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[],
     %(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer, %(spare)s::integer,
-    cast(%(since)s as xid8), %(last_tenant)s, %(lot)s::bigint)
+    cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s, %(lot)s::bigint)
 
 -- name: report_progress
 select batchmill.report_progress(cast(%(reports)s as json))
