@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +102,11 @@ def _kill_itself() -> int:
     return 0
 
 
+def _kill_its_supervisor() -> int:
+    os.kill(os.getppid(), signal.SIGKILL)
+    return _hang()
+
+
 def _run_out_of_memory() -> int:
     return len(bytearray(2_000_000_000))
 
@@ -129,6 +135,8 @@ ENDINGS: dict[str, Callable[[], int]] = {
     "crashed by segfault": _segfault,
     "crashed by exit": _exit,
     "crashed by kill": _kill_itself,
+    # Elsewhere the parent is the worker itself.
+    **({"crashed by its supervisor": _kill_its_supervisor} if sys.platform == "linux" else {}),
     "out_of_memory": _run_out_of_memory,
     "refused": _fail,
     "hang": _hang,

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from batchmill.domain.artifact import Artifact
 from batchmill.domain.job import Progress
@@ -21,6 +22,7 @@ from batchmill.errors import BatchmillError, LeaseLost, Transient
 from batchmill.job import Desk
 from batchmill.worker import supervisor
 from batchmill.worker.attempt import Attempt
+from batchmill.worker.watch import MARK, Watch
 
 T = TypeVar("T")
 
@@ -33,17 +35,22 @@ ANSWERS = {"result", "advance", "snooze", "failure"}
 
 class Child:
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
-        self._is_supervised = supervisor.is_available()
-        numbers = [theirs.fileno(), *([os.getpid()] if self._is_supervised else [])]
-        with theirs:
+        (ours, theirs), (control, stdin) = socket.socketpair(), socket.socketpair()
+        is_supervised = supervisor.is_available()
+        numbers = [theirs.fileno(), *([os.getpid()] if is_supervised else [])]
+        mark = uuid4().hex
+        with theirs, stdin:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", CHILD, *map(str, numbers)],
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.PIPE,
+                stdin=stdin.fileno(),
+                env=os.environ | {MARK: mark},
                 start_new_session=True,
             )
         self._conn = Connection(ours.detach())
+        self._watch = (
+            Watch(self._process, mark, control, self._conn.fileno()) if is_supervised else None
+        )
         self.jobs = 0
         self.send({"path": sys.path})
 
@@ -55,24 +62,13 @@ class Child:
 
     def kill(self) -> str:
         """Ends it, with everything it started, and says how it ended if it had already."""
-        if self._is_supervised:
-            self._ask_to_end()
+        if self._watch:
+            self._watch.end()
         else:
             self._kill_group()
         code = self._process.wait()
         self._conn.close()
         return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-    def _ask_to_end(self) -> None:
-        assert self._process.stdin
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(b"x")
-            self._process.stdin.close()
-        try:
-            self._process.wait(2 * supervisor.PATIENCE)
-        except subprocess.TimeoutExpired:
-            # A stopped supervisor does nothing. The handler's own process ends with it.
-            self._process.kill()
 
     def _kill_group(self) -> None:
         # Until it has been waited for, its id is its own, also if it has ended.

@@ -28,7 +28,8 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 @cache
 def is_available() -> bool:
     """On Linux with pidfds (5.3) and /proc; elsewhere the process group has to do."""
-    if sys.platform != "linux":
+    # Some builds of Python for Linux lack the call too.
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
         return False
     try:
         os.close(os.pidfd_open(os.getpid()))
@@ -39,7 +40,8 @@ def is_available() -> bool:
 
 def supervised(serve: Callable[[], None], *, worker: int) -> None:
     """Runs `serve` in a process of its own. When that process or the worker ends, or the worker
-    writes to stdin, ends all descendants, and then itself in the way the process ended."""
+    writes to stdin, a socket, ends all descendants, says so there, and ends itself in the way the
+    process ended."""
     if sys.platform != "linux":
         raise AssertionError("unreachable")
     _control_process(PR_SET_CHILD_SUBREAPER, 1)
@@ -54,14 +56,19 @@ def supervised(serve: Callable[[], None], *, worker: int) -> None:
         serve()
         return
     _watch(handler, watched)
-    _end_like(_end_children(handler))
+    ending = _end_children(handler)
+    # Without this the worker looks for what is left.
+    with suppress(OSError):
+        os.write(0, b"x")
+    _end_like(ending)
 
 
 def has_children() -> bool:
     """Whether this process has children, ended ones that were not waited for included. In a
-    supervised process orphaned descendants are children too."""
+    supervised process orphaned descendants are children too. One that has ended is reaped: a
+    process with children is not used again. `os.waitid` would leave it, but is missing on macOS."""
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         return False
     return True
