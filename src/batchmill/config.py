@@ -112,7 +112,7 @@ class NotifySettings:
     """How those are told who wait for a batch. Without `smtp_url` and `mail_from` no mail is sent.
 
     `public_url` is where people find their batches, for links; `allowed` are the addresses that may
-    be called although they are not public. Mails are bounded in each hour: `mails_per_address` to
+    be called although they are not public. Mails are bounded in any hour: `mails_per_address` to
     one address, whoever asks for them, and `mails_per_tenant` for one tenant.
     """
 

@@ -1,15 +1,17 @@
 """How many mails an address gets, and a tenant sends, in an hour."""
 
-import asyncio
+import json
 from typing import Any
 
 import psycopg
 import pytest
 
 from batchmill import Batch, Mill, QuotaExceeded
-from tests.library.tools import one
+from tests.library.tools import one, rows
 from tests.notify.mailbox import Mailbox
-from tests.notify.tools import ADA, delivered, running_later, work_on
+from tests.notify.tools import ADA, delivered, running_later, settled, work_on
+from tests.store.engine import Engine
+from tests.store.rivals import Rival
 
 
 @pytest.fixture(autouse=True)
@@ -65,15 +67,66 @@ async def test_a_tenant_sends_so_many_mails_an_hour(mill: Mill, mailbox: Mailbox
     assert len(mailbox.mails) == 6
 
 
-async def test_the_next_hour_has_mails_of_its_own(
-    mill: Mill, dsn: str, sql: psycopg.Connection[Any], mailbox: Mailbox
+class Clock:
+    """Counts mails at times that the test chooses."""
+
+    def __init__(self, sql: psycopg.Connection[Any]):
+        self._sql = sql
+
+    def at(self, minutes: int) -> "Clock":
+        self._sql.execute(f"set batchmill.clock_offset = '{minutes} min'".encode())
+        return self
+
+    def counts(self, job: int, most: int = 3, *, email: str = ADA, tenant: str = "one") -> bool:
+        """Whether the job may send its mail, of so many an hour."""
+        counted = "select batchmill.count_mail(%s::bigint, %s, %s, %s::integer, %s::integer)"
+        return one(self._sql, counted, job, email, tenant, most, most)[0]
+
+    def wait(self, most: int) -> float:
+        """The seconds until a mail would be accepted, while none is."""
+        with pytest.raises(psycopg.Error) as refused:
+            self._sql.execute(
+                "select batchmill.require_mail_room(%s, 'two', %s, 100)", [[ADA], most]
+            )
+        return json.loads(refused.value.diag.message_detail or "")["retry_after"]
+
+
+@pytest.fixture
+def clock(sql: psycopg.Connection[Any]) -> Clock:
+    return Clock(sql)
+
+
+def test_mails_count_in_any_hour_not_in_hours_of_the_clock(
+    clock: Clock, sql: psycopg.Connection[Any]
 ) -> None:
-    first = await waiting(mill, 3, notify=ADA)
-    async with mill.running():
-        assert await codes_of(mill, first) == [None] * 3
-    async with running_later(mill, dsn, "26h") as ahead:
-        assert await codes_of(ahead, await waiting(ahead, 1, notify=ADA)) == [None]
-    assert one(sql, "select count(distinct hour) from batchmill.mail_counts") == (1,)
+    """Three before a full hour and three after it were six in a minute."""
+    assert clock.at(0).counts(1) and clock.counts(2)
+    assert clock.at(30).counts(3)
+    assert not clock.at(59).counts(4)
+    # There is room again when the third of the newest mails is an hour old.
+    assert 30 < clock.wait(most=3) <= 60
+    assert 30 < clock.wait(most=2) <= 60
+    assert 1_800 < clock.wait(most=1) <= 1_860
+    assert clock.at(61).counts(4) and clock.counts(5)
+    assert not clock.counts(6)
+    assert not clock.at(89).counts(6)
+    assert clock.at(91).counts(6)
+    # What is older than an hour is forgotten.
+    assert rows(sql, "select job_id from batchmill.mails order by 1") == [(4,), (5,), (6,)]
+
+
+def test_a_mail_counts_once_at_the_time_of_its_last_attempt(clock: Clock) -> None:
+    assert all(clock.at(0).counts(1, most=1) for _ in range(3))
+    assert clock.at(50).counts(1, most=1)
+    # That attempt may have reached the address.
+    assert not clock.at(61).counts(2, most=1)
+    assert not clock.at(109).counts(2, most=1)
+    assert clock.at(111).counts(2, most=1)
+
+
+def test_no_mail_is_sent_where_none_may_be(clock: Clock) -> None:
+    assert not clock.at(0).counts(1, most=0)
+    assert clock.wait(most=0) == 3_600
 
 
 async def test_a_mail_that_is_tried_again_counts_once(
@@ -83,19 +136,38 @@ async def test_a_mail_that_is_tried_again_counts_once(
     (batch,) = await waiting(mill, 1, notify=ADA)
     async with mill.running():
         await batch.wait()
-        while len(mailbox.envelopes) < 1 and mailbox.answers:
-            await asyncio.sleep(0.01)
+        assert (await settled(mill, batch)).state == "scheduled"
     async with running_later(mill, dsn, "10m") as ahead:
         await delivered(ahead, batch)
-    assert one(sql, "select sum(mails) from batchmill.mail_counts where who like 'to:%%'") == (1,)
+    assert one(sql, "select count(*) from batchmill.mails") == (1,)
 
 
-async def test_mails_that_are_sent_side_by_side_are_counted_exactly(
-    mill: Mill, sql: psycopg.Connection[Any]
+async def test_a_mail_counts_whichever_attempt_sends_it(
+    mill: Mill, sql: psycopg.Connection[Any], mailbox: Mailbox
 ) -> None:
-    await mill.open()
-    counts = (
-        mill.database.value("count_mail", email=ADA, tenant=f"t-{n}", per_address=7, per_tenant=100)
-        for n in range(40)
-    )
-    assert sum(await asyncio.gather(*counts)) == 7
+    """The first may have ended with its worker, before it got there."""
+    limited = "select batchmill.set_limit('task:batchmill.email', %s, null, null, null)"
+    sql.execute(limited, [0])
+    batches = await waiting(mill, 4, notify=ADA)
+    async with mill.running():
+        for batch in batches:
+            await batch.wait()
+        sql.execute("update batchmill.jobs set attempt = 1 where task = 'batchmill.email'")
+        sql.execute(limited, [4])
+        assert (await codes_of(mill, batches)).count("too_many_mails") == 1
+    assert len(mailbox.mails) == 3
+
+
+@pytest.mark.parametrize(
+    "others", [{"email": ADA.upper(), "tenant": "two"}, {"email": "bob@example.org"}]
+)
+def test_mails_that_are_sent_side_by_side_are_counted_one_after_the_other(
+    dsn: str, sql: psycopg.Connection[Any], others: dict[str, str]
+) -> None:
+    """Those to one address, and those for one tenant."""
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        with sql.transaction():
+            assert Clock(sql).counts(1, most=1)
+            late = Rival(lambda: Clock(conn).counts(2, most=1, **others))
+            late.wait_until_blocked(Engine(conn))
+        assert not late.result()

@@ -3,6 +3,7 @@
 from batchmill.config import NotifySettings
 from batchmill.domain.notification import Message
 from batchmill.errors import Permanent
+from batchmill.job import Job
 from batchmill.notify import mail, smtp
 from batchmill.notify.postbox import Postbox
 from batchmill.store import notifications
@@ -13,18 +14,16 @@ async def tell(
     database: Database,
     postbox: Postbox,
     settings: NotifySettings,
-    tenant: str,
+    job: Job,
     message: Message,
-    *,
-    is_first: bool,
 ) -> str:
-    """What became of it, for whoever looks at the job. Only the first attempt is counted."""
-    address = await notifications.email_to_write(database, message.notification_id, tenant)
+    """What became of it, for whoever looks at the job."""
+    address = await notifications.email_to_write(database, message.notification_id, job.tenant)
     if address is None:
         return "The batch was deleted."
-    if is_first and not await notifications.count_mail(database, address, tenant, settings):
+    if not await notifications.count_mail(database, job.id, address, job.tenant, settings):
         raise Permanent(
-            "The address or the tenant has had as many mails in this hour as it may.",
+            "The address or the tenant has had as many mails in the last hour as it may.",
             code="too_many_mails",
         )
     await smtp.send(mail.written(message, address, postbox), postbox.relay)

@@ -70,9 +70,7 @@ def email_handler(mill: Opened, settings: NotifySettings, postbox: Postbox) -> C
     async def email(job: Job, message: Message) -> str:
         from batchmill.notify import email
 
-        return await email.tell(
-            mill.database, postbox, settings, job.tenant, message, is_first=job.attempt == 1
-        )
+        return await email.tell(mill.database, postbox, settings, job, message)
 
     return email
 

@@ -42,7 +42,7 @@ async def email_to_write(database: Database, notification_id: UUID, tenant: str)
 async def require_mail_room(
     database: Database, emails: Sequence[str], tenant: str, settings: NotifySettings
 ) -> None:
-    """Raises QuotaExceeded if an address, or the tenant, has had its mails of this hour."""
+    """Raises QuotaExceeded if an address, or the tenant, has had its mails of the last hour."""
     await database.rows(
         "require_mail_room",
         emails=list(emails),
@@ -52,10 +52,13 @@ async def require_mail_room(
     )
 
 
-async def count_mail(database: Database, email: str, tenant: str, settings: NotifySettings) -> bool:
-    """False if the mail must not be sent: there were as many in this hour as there may be."""
+async def count_mail(
+    database: Database, job_id: int, email: str, tenant: str, settings: NotifySettings
+) -> bool:
+    """False if the mail must not be sent: there were as many in the last hour as there may be."""
     return await database.value(
         "count_mail",
+        job=job_id,
         email=email,
         tenant=tenant,
         per_address=settings.mails_per_address,

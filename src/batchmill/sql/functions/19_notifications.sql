@@ -203,56 +203,67 @@ end $$;
 
 -- How counts name an address: by a digest, so that they outlive the batch without keeping the address.
 create function mail_recipient(email text) returns text
-language sql stable as $$ select 'to:' || batchmill.topic(lower(email)) $$;
+language sql stable as $$ select batchmill.topic(lower(email)) $$;
 
-create function mails_in(of_who text, of_hour timestamptz) returns integer
-language sql stable as $$
-    select coalesce((select mails from batchmill.mail_counts where who = of_who and hour = of_hour), 0)
-$$;
+-- When mails of the last hour were sent for a tenant, or to a recipient: the newest first. A job does not count itself.
+create function mails_of(of_tenant text, of_recipient text, but_job bigint) returns timestamptz[]
+language sql stable
+return array(
+    select sent_at from mails
+    where tenant = of_tenant and sent_at > clock() - interval '1 hour' and job_id is distinct from but_job
+    union all
+    select sent_at from mails
+    where recipient = of_recipient and sent_at > clock() - interval '1 hour' and job_id is distinct from but_job
+    order by sent_at desc);
 
--- Refuses addresses that were sent as many mails as they may get in an hour, and a tenant that has sent as
+-- Refuses addresses that were sent as many mails in the last hour as they may get, and a tenant that has sent as
 -- many. It counts nothing: mails are counted when they are sent.
 create function require_mail_room(emails text[], of_tenant text, per_address integer, per_tenant integer)
 returns void
 language plpgsql stable set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
-    moment timestamptz := clock();
-    this_hour timestamptz := date_trunc('hour', moment);
-    wait float8 := extract(epoch from this_hour + interval '1 hour' - moment);
-    used integer := mails_in('for:' || of_tenant, this_hour);
+    email text;
 begin
-    if used >= per_tenant then
-        raise exception 'This tenant may send % mails an hour, and has sent %.', per_tenant, used
-            using errcode = 'BM011',
-                detail = json_build_object('used', used, 'limit', per_tenant, 'retry_after', wait)::text;
-    end if;
-    used := (select max(mails_in(mail_recipient(email), this_hour)) from unnest(emails) as email);
-    if used >= per_address then
-        raise exception 'One of these addresses may get % mails an hour, and got %.', per_address, used
-            using errcode = 'BM011',
-                detail = json_build_object('used', used, 'limit', per_address, 'retry_after', wait)::text;
+    perform require_fewer_mails('This tenant may send % mails an hour, and has sent %.',
+        mails_of(of_tenant, null, null), per_tenant);
+    foreach email in array emails loop
+        perform require_fewer_mails('One of these addresses may get % mails an hour, and got %.',
+            mails_of(null, mail_recipient(email), null), per_address);
+    end loop;
+end $$;
+
+create function require_fewer_mails(sentence text, sent timestamptz[], most integer) returns void
+language plpgsql stable as $$
+declare
+    moment timestamptz := clock();
+    used integer := cardinality(sent);
+begin
+    if used >= most then
+        raise exception '%', format(replace(sentence, '%', '%s'), most, used) using errcode = 'BM011',
+            detail = json_build_object('used', used, 'limit', most, 'retry_after',
+                extract(epoch from coalesce(sent[most], moment) + interval '1 hour' - moment))::text;
     end if;
 end $$;
 
--- Counts a mail that is about to be sent. False if its address or its tenant has had as many in this hour
--- as it may. It commits by itself, so nobody waits for these rows for long.
-create function count_mail(email text, of_tenant text, per_address integer, per_tenant integer)
+-- Counts the mail that a job is about to send, once however often the job tries: at its last try. False if its address
+-- or its tenant has had as many in the last hour as it may. It commits by itself, so nobody waits for it for long.
+create function count_mail(of_job bigint, email text, of_tenant text, per_address integer, per_tenant integer)
 returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
-    this_hour timestamptz := date_trunc('hour', clock());
+    of_recipient text := mail_recipient(email);
 begin
-    delete from mail_counts where ctid in (
-        select ctid from mail_counts where hour < this_hour - interval '1 day'
-        limit 100 for update skip locked);
-    return count_mail_of('for:' || of_tenant, this_hour, per_tenant)
-        and count_mail_of(mail_recipient(email), this_hour, per_address);
-end $$;
-
-create function count_mail_of(of_who text, of_hour timestamptz, most integer) returns boolean
-language plpgsql as $$
-begin
-    insert into mail_counts (who, hour, mails) select of_who, of_hour, 1 where most > 0
-    on conflict (who, hour) do update set mails = mail_counts.mails + 1 where mail_counts.mails < most;
-    return found;
+    -- Those that count together come one after the other; all lock in one order.
+    perform pg_advisory_xact_lock(hashtext('batchmill.mails'), locks.who) from (
+        select distinct hashtext(name) as who from unnest(array['for:' || of_tenant, 'to:' || of_recipient]) as name
+        order by who) as locks;
+    delete from mails where ctid in (
+        select ctid from mails where sent_at <= clock() - interval '1 hour' limit 100 for update skip locked);
+    if cardinality(mails_of(of_tenant, null, of_job)) >= per_tenant
+        or cardinality(mails_of(null, of_recipient, of_job)) >= per_address then
+        return false;
+    end if;
+    insert into mails (job_id, tenant, recipient, sent_at) values (of_job, of_tenant, of_recipient, clock())
+    on conflict (job_id) do update set sent_at = excluded.sent_at;
+    return true;
 end $$;

@@ -3,12 +3,15 @@ set local search_path = batchmill, pg_catalog;
 -- Whether tenants may submit to the task. Workers say so when they register it.
 alter table tasks add column entry boolean not null default false;
 
--- How many mails went out in an hour, to an address (`to:` and its digest) and for a tenant (`for:…`).
-create table mail_counts (
-    who text not null,
-    hour timestamptz not null,
-    mails integer not null,
-    primary key (who, hour)
+-- The mails of the last hour, by the job that sends them.
+create table mails (
+    job_id bigint primary key,
+    tenant text not null,
+    -- A digest of the address.
+    recipient text not null,
+    sent_at timestamptz not null
 );
 
-create index mail_counts_by_hour on mail_counts (hour);
+create index mails_by_tenant on mails (tenant, sent_at);
+create index mails_by_recipient on mails (recipient, sent_at);
+create index mails_by_time on mails (sent_at);

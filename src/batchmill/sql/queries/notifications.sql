@@ -52,4 +52,4 @@ select batchmill.require_mail_room(
 
 -- name: count_mail
 select batchmill.count_mail(
-    %(email)s::text, %(tenant)s::text, %(per_address)s::integer, %(per_tenant)s::integer)
+    %(job)s::bigint, %(email)s::text, %(tenant)s::text, %(per_address)s::integer, %(per_tenant)s::integer)
