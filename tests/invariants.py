@@ -263,6 +263,14 @@ INVARIANTS = {
             select tenant, sum(size) as bytes from batchmill.artifacts group by tenant) a
             using (tenant)
         where coalesce(u.bytes, 0) <> coalesce(a.bytes, 0)""",
+    "a group has stored what its tenants have": """
+        select format('%s has stored %s bytes, its tenants have %s', name, g.bytes, u.bytes)
+        from (select name, stored_bytes as bytes from batchmill.storage_groups) g
+        full join (
+            select batchmill.group_of(tenant) as name, sum(stored_bytes) as bytes
+            from batchmill.usage group by 1) u
+            using (name)
+        where coalesce(g.bytes, 0) <> coalesce(u.bytes, 0)""",
     "a job waits in its own lane": """
         select format('job %s of %s waits in lane %s of %s', j.id,
             (j.task, j.tenant, j.batch_id, j.key), l.id, (l.task, l.tenant, l.batch_id, l.key))

@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 
 from fastapi import Request
 
-from apps.heatsync import visitors
 from apps.heatsync.answers import Refusal
 from apps.heatsync.models import HandedIn
 from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
@@ -98,21 +97,16 @@ class Form:
         self._given += 1
         if self._given > self._settings.max_pdfs:
             return
-        stored = await visitors.stored(self._mill)
         most = self._settings.max_pdf_bytes
-        if not (room := stored.room(most)):
-            raise stored.exceeded
         try:
             saved = await self._mill.artifacts.save(
                 part.file_name or "",
                 part.chunks,
                 media_type="application/pdf",
                 tenant=self._visitor,
-                at_most=room,
+                at_most=most,
             )
         except ArtifactTooLarge:
-            if room < most:
-                raise stored.exceeded from None
             raise Refusal(
                 "PDF_TOO_LARGE",
                 f"{part.file_name} is larger than {most // MEGABYTE} MB.",

@@ -41,11 +41,6 @@ values (%(network)s, %(prefix)s || gen_random_uuid())
 on conflict (network) do update set used_at = clock_timestamp()
 returning tenant
 
--- name: stored
-select coalesce(sum(stored_bytes), 0)::bigint as used,
-    (select storage_bytes from batchmill.quotas where tenant = %(everyone)s) as most
-from batchmill.usage where tenant = %(everyone)s or starts_with(tenant, %(prefix)s)
-
 -- name: find_extraction
 update heatsync.extractions set used_at = clock_timestamp()
 where sha256 = %(sha256)s and swimmer = %(swimmer)s and reader = %(reader)s

@@ -1,17 +1,16 @@
 """Visitors: who hands in sheets, by network address. Each is a tenant, so that they take turns."""
 
-from typing import NamedTuple
-
 from fastapi import Request
 
 from apps.heatsync import tables
 from apps.heatsync.answers import Refusal
-from batchmill import Mill, StorageExceeded
+from batchmill import Mill
 from batchmill.service import Slowing, client_address, counted_as
 
-PREFIX = "visitor:"
-# Whose quota bounds what all visitors store together; also the owner of batches of former versions.
+# All visitors are tenants of this group, whose quota bounds what they store together. It is also
+# the tenant of batches of former versions.
 EVERYONE = "default"
+PREFIX = f"{EVERYONE}/"
 
 guesses = Slowing(tries=20, seconds=60)
 discoveries = Slowing(tries=10, seconds=60)
@@ -39,23 +38,3 @@ def require_patience(slowing: Slowing, request: Request) -> None:
 
 def too_often(wait: float) -> Refusal:
     return Refusal("TOO_MANY_REQUESTS", "Wait a while, then try again.", status=429, wait=wait)
-
-
-class Stored(NamedTuple):
-    """Bytes that all visitors have stored, and may; `most` is None without a quota."""
-
-    used: int
-    most: int | None
-
-    def room(self, wanted: int) -> int:
-        return wanted if self.most is None else max(0, min(wanted, self.most - self.used))
-
-    @property
-    def exceeded(self) -> StorageExceeded:
-        return StorageExceeded(used=self.used, limit=self.most or 0)
-
-
-async def stored(mill: Mill) -> Stored:
-    async with tables.transaction(mill) as conn:
-        found = await tables.one(conn, "stored", everyone=EVERYONE, prefix=PREFIX)
-    return Stored(**found or {})

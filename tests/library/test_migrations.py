@@ -217,6 +217,18 @@ async def test_what_version_1_holds_survives_and_goes_on(empty_dsn: str) -> None
         assert violations(conn) == []
 
 
+async def test_what_version_5_has_stored_counts_in_groups(empty_dsn: str) -> None:
+    install_old(empty_dsn, 5)
+    with psycopg.connect(empty_dsn, autocommit=True) as conn:
+        conn.execute(
+            "insert into batchmill.usage (tenant, minute, day, stored_bytes) "
+            "values ('a', now(), now(), 1), ('a/b', now(), now(), 2), ('c', now(), now(), 4)"
+        )
+        await upgrade(empty_dsn)
+        stored = "select name, stored_bytes from batchmill.storage_groups order by name"
+        assert rows(conn, stored) == [("a", 3), ("c", 4)]
+
+
 async def test_versions_are_numbered_without_gaps() -> None:
     assert list(range(1, len(VERSIONS) + 1)) == VERSIONS
 

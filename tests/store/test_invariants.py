@@ -84,6 +84,8 @@ PLANTS = {
         update artifacts set expires_at = expires_at - interval '1 second' where kind = 'input'""",
     "a tenant has stored what its artifacts take up": """
         update usage set stored_bytes = stored_bytes - 1""",
+    "a group has stored what its tenants have": """
+        update storage_groups set stored_bytes = stored_bytes - 1""",
     "a job waits in its own lane": """
         update jobs set key = 'other' where state = 'ready' and lane_id is not null""",
     "a lane counts its running jobs": """

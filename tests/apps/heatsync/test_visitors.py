@@ -7,8 +7,11 @@ from typing import Any
 
 import psycopg
 
+from apps.heatsync.samples import Layout, draw, make_meet
 from tests.apps.heatsync.conftest import HeatSync, Start
 from tests.apps.heatsync.sheets import SHEETS, SWIMMER, fifteen
+from tests.apps.heatsync.web import serving
+from tests.invariants import violations
 from tests.library.tools import one, rows, until
 from tests.notify.mailbox import Mailbox
 
@@ -16,6 +19,14 @@ FIRST = next(iter(SHEETS.items()))
 PROXY = {"BATCHMILL_TRUSTED_PROXIES": "127.0.0.0/8"}
 STARTS = """select b.tenant from batchmill.events e join batchmill.batches b on b.id = e.batch_id
     where e.type = 'job_started' and e.data ->> 'task' = 'heatsync.extract' order by e.at, e.number"""
+
+# How many sheets of other batches were begun between a batch's submit and its own first one.
+BEGUN_MEANWHILE = """with starts as (
+        select batch_id, at from batchmill.events
+        where type = 'job_started' and data ->> 'task' = 'heatsync.extract')
+    select count(*) from starts s join batchmill.batches mine on s.batch_id <> mine.id
+    where mine.id = %s and s.at between mine.created_at
+        and (select min(at) from starts where batch_id = mine.id)"""
 
 
 def at(address: str) -> dict[str, Any]:
@@ -108,6 +119,26 @@ async def test_visitors_take_turns_however_many_batches_one_has(
         assert theirs in [tenant for (tenant,) in rows(sql, STARTS)][:3]
 
 
+async def test_heavy_sheets_of_one_visitor_keep_another_waiting_for_two_rounds_at_most(
+    start: Start, sql: psycopg.Connection[Any]
+) -> None:
+    """All slots are taken by sheets of many pages, and more wait in batches of their own."""
+    pdf = draw(make_meet(1, events=40), Layout(columns=1))
+    async with start(**PROXY) as heatsync:
+        sql.execute("select batchmill.set_limit('task:heatsync.extract', 3, null, null, null)")
+        theirs = [
+            await heatsync.batch(SWIMMER, (f"{n}.pdf", pdf + b"%% %d" % n), **at("198.51.100.1"))
+            for n in range(15)
+        ]
+        batch = await heatsync.batch(SWIMMER, FIRST, **at("203.0.113.1"))
+        assert (await heatsync.results(batch))["events"]
+        for id in theirs:
+            await heatsync.post(f"/api/batch/{id}/cancel")
+    assert one(sql, BEGUN_MEANWHILE, batch)[0] <= 6
+    states = "select count(*) from batchmill.batches where state = 'cancelled'"
+    assert one(sql, states)[0] > 0, "None of them was heavy."
+
+
 async def test_a_visitor_is_a_tenant_whose_name_does_not_tell_the_address(
     start: Start, sql: psycopg.Connection[Any]
 ) -> None:
@@ -119,7 +150,7 @@ async def test_a_visitor_is_a_tenant_whose_name_does_not_tell_the_address(
     found = dict(rows(sql, "select id::text, tenant from batchmill.batches"))
     tenants = [found[id] for id in ids]
     assert [tenants.index(tenant) for tenant in tenants] == [0, 0, 2, 3, 3]
-    assert all(tenant.startswith("visitor:") for tenant in tenants)
+    assert all(tenant.startswith("default/") for tenant in tenants)
     assert not any(address in tenant for tenant in tenants for address in addresses)
     assert (
         rows(sql, "select distinct tenant from batchmill.artifacts where tenant = 'default'") == []
@@ -136,6 +167,59 @@ async def test_files_of_all_visitors_count_against_the_quota_of_the_default_tena
         answer = await heatsync.submit(SWIMMER, *large, **at("198.51.100.1"))
         assert (answer.status_code, answer.json()["error"]) == (507, "STORAGE_EXCEEDED")
         assert (await heatsync.submit(SWIMMER, FIRST, **at("198.51.100.2"))).status_code == 200
+
+
+def heavy_files(count: int) -> dict[str, bytes]:
+    """Sheets of 0.3 MB, of which none is like another."""
+    return {f"/{n}.pdf": FIRST[1] + b"%% %d" % n + bytes(300_000) for n in range(count)}
+
+
+def stored(sql: psycopg.Connection[Any]) -> int:
+    assert violations(sql) == []
+    return one(sql, "select coalesce(sum(size), 0)::bigint from batchmill.artifacts")[0]
+
+
+async def test_visitors_who_upload_at_once_cannot_pass_the_quota_together(
+    start: Start, sql: psycopg.Connection[Any]
+) -> None:
+    sql.execute("insert into batchmill.quotas (tenant, storage_bytes) values ('default', 1000000)")
+    async with start(**PROXY) as heatsync:
+        answers = await asyncio.gather(
+            *(
+                heatsync.submit(SWIMMER, (name, pdf), **at(f"198.51.100.{n}"))
+                for n, (name, pdf) in enumerate(heavy_files(12).items())
+            )
+        )
+        found = sorted((answer.status_code, answer.json().get("error")) for answer in answers)
+        accepted = [answer for answer in found if answer == (200, None)]
+        assert 1 <= len(accepted) <= 3
+        assert found == accepted + [(507, "STORAGE_EXCEEDED")] * (12 - len(accepted))
+    assert stored(sql) <= 1_000_000
+
+
+async def test_what_is_downloaded_counts_against_the_quota_of_all_visitors(
+    start: Start, sql: psycopg.Connection[Any]
+) -> None:
+    sql.execute("insert into batchmill.quotas (tenant, storage_bytes) values ('default', 1000000)")
+    async with (
+        serving(heavy_files(8)) as web,
+        start(**PROXY, HEATSYNC_ALLOWED=web.address) as heatsync,
+    ):
+        urls = [web.url + path for path in web.answers]
+        batches = [
+            await heatsync.batch(SWIMMER, urls=urls[:4], **at("198.51.100.1")),
+            await heatsync.batch(SWIMMER, urls=urls[4:], **at("198.51.100.2")),
+        ]
+        codes = []
+        for batch in batches:
+            await heatsync.results(batch)
+            jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+            codes += [job["errorCode"] for job in jobs]
+    assert 1 <= codes.count(None) <= 3
+    assert codes.count("STORAGE_EXCEEDED") == 8 - codes.count(None)
+    # Nobody asks for a file twice that there is no room for.
+    assert len(web.asked) == 8
+    assert stored(sql) <= 1_000_000
 
 
 def mailing(mailbox: Mailbox) -> dict[str, str]:

@@ -1,4 +1,10 @@
--- Rows of artifacts. Jobs are locked before artifacts, artifacts before usage.
+-- Rows of artifacts. Jobs are locked before artifacts, artifacts before usage, usage before groups: whoever holds a
+-- group waits for nothing else.
+
+-- The tenants `club`, `club/ann` and `club/bob` are one group. The quota of `club` bounds what they store together.
+create function group_of(of_tenant text) returns text
+language sql immutable
+return split_part(of_tenant, '/', 1);
 
 -- Adds bytes to what a tenant has in the store, or takes some off. Returns how many there are.
 create function count_stored(of_tenant text, more bigint) returns bigint
@@ -7,6 +13,15 @@ begin atomic
     insert into usage (tenant, minute, day, stored_bytes)
     values (of_tenant, date_trunc('minute', clock()), day_of(clock()), greatest(more, 0))
     on conflict (tenant) do update set stored_bytes = usage.stored_bytes + more
+    returning stored_bytes;
+end;
+
+-- The same for a group.
+create function count_group(of_name text, more bigint) returns bigint
+language sql
+begin atomic
+    insert into storage_groups (name, stored_bytes) values (of_name, greatest(more, 0))
+    on conflict (name) do update set stored_bytes = storage_groups.stored_bytes + more
     returning stored_bytes;
 end;
 
@@ -53,9 +68,9 @@ begin
         (job.expires_on + 1)::timestamp at time zone 'UTC'));
 end $$;
 
--- Lets a file that is being written take up `at_least` so many bytes and `at_most` so many. `most` is what the
--- files of its tenant may take up together: by the tenant's quota, and by the bound of the caller, if it gives one.
--- The file gets ahead by a tenth of what is left, so that others find room as well; if too little is left, nothing
+-- Lets a file that is being written take up `at_least` so many bytes and `at_most` so many. Of the bounds on its
+-- tenant (by its quota and by the caller) and on its group, the one that leaves less room counts: `used` and `most` are
+-- its. The file gets ahead by a tenth of what is left, so that others find room as well; if too little is left, nothing
 -- changes. `granted` is null if nobody waits for the file any more.
 create function grow_artifact(
     of_id uuid, at_least bigint, at_most bigint, bound bigint, out granted bigint, out used bigint, out most bigint
@@ -63,19 +78,27 @@ create function grow_artifact(
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     file artifacts;
+    of_tenant bigint;
+    of_group bigint;
 begin
     select * into file from artifacts where id = of_id and state = 'writing' and is_own(tenant) for update;
     if file.id is null then
         return;
     end if;
-    most := least(bound, (quota_of(file.tenant)).storage_bytes);
-    used := count_stored(file.tenant, 0);
+    of_tenant := count_stored(file.tenant, 0);
+    of_group := count_group(group_of(file.tenant), 0);
+    select b.used, b.most into used, most from (values
+        (of_tenant, least(bound, (quota_of(file.tenant)).storage_bytes)),
+        (of_group, (select storage_bytes from quotas where tenant = group_of(file.tenant)))) as b (used, most)
+    order by b.most - b.used limit 1;
     if used + at_least - file.size > most then
         granted := file.size;
         return;
     end if;
     granted := least(at_most, greatest(at_least, coalesce(file.size + (most - used) / 10, at_most)));
-    used := count_stored(file.tenant, granted - file.size);
+    used := used + granted - file.size;
+    perform count_stored(file.tenant, granted - file.size);
+    perform count_group(group_of(file.tenant), granted - file.size);
     update artifacts set size = granted, written_at = clock() where id = of_id;
 end $$;
 
@@ -105,6 +128,7 @@ begin
     where id = of_id
     returning * into file;
     perform count_stored(file.tenant, of_size - before);
+    perform count_group(group_of(file.tenant), of_size - before);
     return file;
 end $$;
 
@@ -157,9 +181,15 @@ begin
             delete from artifacts where id = any (of_ids) and state = 'gone' and is_own(tenant)
             returning tenant, size
         )
-        select tenant, sum(size)::bigint as bytes from forgotten group by tenant order by tenant
+        select is_group, name, sum(size)::bigint as bytes from forgotten
+        cross join lateral (values (false, tenant), (true, group_of(tenant))) as counted (is_group, name)
+        group by is_group, name order by is_group, name
     loop
-        perform count_stored(freed.tenant, -freed.bytes);
+        if freed.is_group then
+            perform count_group(freed.name, -freed.bytes);
+        else
+            perform count_stored(freed.name, -freed.bytes);
+        end if;
     end loop;
 end $$;
 

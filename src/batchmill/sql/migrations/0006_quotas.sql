@@ -11,6 +11,16 @@ alter table quotas
 -- To count a tenant's jobs without a batch among its active ones.
 create index jobs_single on jobs (tenant) where batch_id is null;
 
+-- What a tenant and those named after it have in the store together: see group_of() in functions/18_artifacts.sql.
+create table storage_groups (
+    name text primary key,
+    stored_bytes bigint not null default 0 check (stored_bytes >= 0)
+) with (fillfactor = 50);
+-- Whoever adds bytes meanwhile waits, and counts them here too.
+lock table usage in share row exclusive mode;
+insert into storage_groups (name, stored_bytes)
+select split_part(tenant, '/', 1), sum(stored_bytes) from usage group by 1;
+
 -- Topics of notices are digests with this key.
 create table topic_key (
     is_only boolean primary key default true check (is_only),
