@@ -1,12 +1,12 @@
 """What a submit sends: payloads checked and written down, in calls of bounded size."""
 
 import asyncio
-import gc
 import hashlib
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Awaitable,
     Callable,
     Coroutine,
     Iterable,
@@ -14,11 +14,9 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Self, TypedDict, TypeVar
 
 from pydantic_core import to_json
@@ -32,15 +30,13 @@ from batchmill.telemetry.tracing import submitting, with_trace
 
 MOST_JOBS = 1_000_000
 CALL_JOBS = 2_000
-CALL_BYTES = 4_000_000
+CALL_BYTES = 1_000_000
 HANDFUL = 100
 PRIORITIES = range(-32_768, 32_768)
 LONGEST = 86_400 * 3_660
 MOST_LABELS = 64
 # What every language between here and Postgres can tell.
 YEARS = range(1970, 9_000)
-
-SLOW = ThreadPoolExecutor(1, "batchmill.slow")
 
 Seconds = float | timedelta
 T = TypeVar("T")
@@ -102,26 +98,14 @@ class Blocks(AsyncIterable[Sequence[Any]]):
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """An item of a block that is read and checked in a thread, since it takes long."""
+    """An item of a block that takes long to read and to check: `run` does both beside the event
+    loop. The value is never held while it waits for that."""
 
     read: Callable[[], Any]
+    run: Callable[[Callable[[], Any]], Awaitable[Any]]
 
-
-async def in_slow_thread(function: Callable[[], T]) -> T:
-    """Does one such thing at a time in this process, so that memory is bounded too."""
-    return await asyncio.get_running_loop().run_in_executor(SLOW, _uncollected, function)
-
-
-def _uncollected(function: Callable[[], T]) -> T:
-    """Without the garbage collector: it would go through a value over and over while the value
-    grows, and nobody else could do anything meanwhile."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        return function()
-    finally:
-        if was_on:
-            gc.enable()
+    async def given_to(self, function: Callable[[Any], T]) -> T:
+        return await self.run(lambda: function(self.read()))
 
 
 def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dict[str, Any]:
@@ -246,9 +230,6 @@ class Submission:
             self._payloads.append(payload)
             self._size += len(payload) + len(options)
 
-    def _add_slow(self, item: Slow) -> None:
-        self.add(item.read())
-
     def take(self, *, more: bool) -> dict[str, Any]:
         if self._count == 0:
             raise InvalidInput("There is nothing to submit: a batch has at least one job.")
@@ -272,7 +253,7 @@ class Submission:
         async for some in _read(items):
             for item in some:
                 if isinstance(item, Slow):
-                    await in_slow_thread(partial(self._add_slow, item))
+                    await item.given_to(self.add)
                 else:
                     self.add(item)
                 if self.is_full:

@@ -1,6 +1,7 @@
-"""Large JSON bodies, several at once, and what they cost: the server's memory, and others' time.
+"""Large bodies, several at once, and what they cost: the server's memory, and others' time.
 
 The tests send some megabytes; `python -m tests.service.bodies 16` sends six bodies of 16 MiB each.
+Names of kinds may follow.
 """
 
 import asyncio
@@ -28,8 +29,16 @@ ITEMS = {
     "long lists": json.dumps([[]] * 200_000),
     "long texts": json.dumps("\U0001f3ca" + "x" * 900_000, ensure_ascii=False),
     "long lists of objects": json.dumps([{"a": 1}] * 80_000),
-    "one list": "",
 }
+JSON = "application/json"
+FORM = "multipart/form-data; boundary=b"
+PART = '--b\r\nContent-Disposition: form-data; name="{}"{}\r\n\r\n{}\r\n'
+
+
+@dataclass(frozen=True)
+class Body:
+    content: bytes
+    media_type: str = JSON
 
 
 @dataclass(frozen=True)
@@ -42,14 +51,38 @@ class Cost:
     statuses: list[int]
 
 
-def body(item: str, size: int) -> bytes:
-    if not item:
-        return b'{"task":"keep","items":[[' + b"[]," * (size // 3 - 20) + b"[]]]}"
-    count = (size - 40) // (len(item.encode()) + 1)
-    return b'{"task":"keep","items":[' + ",".join([item] * count).encode() + b"]}"
+def body(kind: str, size: int) -> Body:
+    match kind:
+        case "one list":
+            return batch("items", lists(size))
+        case "options":
+            options = ",".join(f'"x{n}":{lists(240_000)}' for n in range(size // 240_000))
+            return Body(f'{{"task":"keep",{options},"items":[1]}}'.encode())
+        case "labels":
+            return Body(f'{{"task":"keep","labels":{lists(size)},"items":[1]}}'.encode())
+        case "names of jobs":
+            job = "{" + ",".join(f'"{n}":1' for n in range(150_000)) + "}"
+            return batch("jobs", ",".join([job] * (size // len(job))))
+        case "form payload":
+            parts = [("payload", "", f'{{"a":{lists(size)}}}'), ("file", '; filename="a"', "x")]
+            return Body("".join(PART.format(*each) for each in parts).encode() + b"--b--", FORM)
+        case _:
+            item = ITEMS[kind]
+            return batch("items", ",".join([item] * ((size - 40) // (len(item.encode()) + 1))))
 
 
-async def cost(server: Program, bodies: list[bytes]) -> Cost:
+def batch(name: str, items: str) -> Body:
+    return Body(f'{{"task":"keep","{name}":[{items}]}}'.encode())
+
+
+def lists(size: int) -> str:
+    return "[" + "[]," * (size // 3 - 20) + "[]]"
+
+
+KINDS = (*ITEMS, "one list", "options", "labels", "names of jobs", "form payload")
+
+
+async def cost(server: Program, bodies: list[Body]) -> Cost:
     async with await server.client() as client, await server.client() as other:
         for each in (client, other):
             await each.get("/v1/batches")
@@ -64,22 +97,23 @@ async def cost(server: Program, bodies: list[bytes]) -> Cost:
         return Cost(highest - before, longest, await sending)
 
 
-async def send(client: httpx.AsyncClient, content: bytes) -> int:
-    answer = await client.post("/v1/batches", content=content, timeout=600)
+async def send(client: httpx.AsyncClient, body: Body) -> int:
+    headers = {"Content-Type": body.media_type}
+    answer = await client.post("/v1/batches", content=body.content, headers=headers, timeout=600)
     return answer.status_code
 
 
-async def main(megabytes: int) -> None:
+async def main(megabytes: int, *kinds: str) -> None:
     with packaged_server() as postgres, tempfile.TemporaryDirectory() as files:
         dsn = create_database(postgres.dsn, "bodies")
         with Program("migrate", "up", DATABASE_URL=dsn) as migrating:
             assert await migrating.end(None) == 0, migrating.said
-        for name, item in ITEMS.items():
+        for name in kinds or KINDS:
             with serve(dsn, Path(files), "--no-worker") as server:
                 began = time.monotonic()
-                found = await cost(server, [body(item, megabytes * MEGABYTE)] * 6)
+                found = await cost(server, [body(name, megabytes * MEGABYTE)] * 6)
                 print(f"{name:22} {time.monotonic() - began:5.1f} s  {found}", flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:]))

@@ -32,7 +32,7 @@ UNREADABLE = {
     "half a character in a name": b'{"\\udfff": 1, "task": "keep", "items": [1]}',
     "111 levels": b'{"task": "keep", "items": ' + b"[" * 110 + b"]" * 110 + b"}",
     "100,000 levels": b"[" * 100_000 + b"]" * 100_000,
-    "100,000 objects": b'{"a":' * 30_000 + b"1" + b"}" * 30_000,
+    "100,000 objects": b'{"labels":' + b'{"a":' * 30_000 + b"1" + b"}" * 30_001,
 }
 SENSELESS: list[Any] = [
     1,

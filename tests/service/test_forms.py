@@ -1,12 +1,18 @@
 """Forms with files, right and wrong, in whatever pieces they come."""
 
 import itertools
+import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
+from batchmill.domain.payload import LIMIT
+from batchmill.service import form
+from batchmill.service.json import parsed
+from tests.service.conftest import Served
 from tests.service.tools import Tenant, problem
 
 TYPE = {"Content-Type": "multipart/form-data; boundary=b"}
@@ -156,8 +162,8 @@ BAD: dict[str, tuple[list[bytes], int, str]] = {
         [TASK, A, file("b", b"", more="Content-Type: nonsense\r\n"), END], 422, "invalid_input"),
     "too many parts": ([TASK, A, *[field(f"f{n}", "") for n in range(60)], END], 413, "too_large"),
     "too large a field": ([TASK, A, field("payload", "x" * 200_001), END], 413, "too_large"),
-    "too large fields": (
-        [TASK, A, field("payload", "x" * 199_900), field("labels", "x" * 200), END],
+    "too large options": (
+        [TASK, A, field("limit", "x" * 70_000), field("labels", "x" * 70_000), END],
         413, "too_large"),
     "too large a file": (
         [TASK, A, file("b.txt", b"x" * 300_001), END], 413, "artifact_too_large"),
@@ -182,6 +188,32 @@ async def test_a_form_without_a_boundary_is_refused(content_type: str, ada: Tena
     answer = await ada.client.post("/v1/batches", content=TASK + A + END, headers=headers)
     assert problem(answer) == (400, "bad_request")
     assert ada.has_nothing
+
+
+async def test_a_payload_is_at_most_twice_what_the_task_takes(served: Served) -> None:
+    async with served() as client:
+        for size, code in ((2 * LIMIT - 20, "payload_too_large"), (2 * LIMIT, "too_large")):
+            sent = TASK + A + field("payload", '{"note": "' + "x" * size + '"}') + END
+            answer = await client.post("/v1/batches", content=sent, headers=TYPE)
+            assert problem(answer) == (413, code)
+
+
+async def test_long_fields_are_read_and_checked_beside_the_event_loop(
+    ada: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def watched(body: bytes) -> Any:
+        names.append(threading.current_thread().name)
+        return parsed(body)
+
+    monkeypatch.setattr(form, "parsed", watched)
+    labels = json.dumps({str(n): "x" * 400 for n in range(30)})
+    note = json.dumps({"note": "x" * 20_000})
+    answer = await post(ada, TASK, field("payload", note), field("labels", labels), A, A, END)
+    assert await loud(ada, answer) == ["ANN", "ANN"]
+    assert len(names) == 4
+    assert all(name.startswith("batchmill.reading") for name in names)
 
 
 async def test_names_of_files_are_made_safe(ada: Tenant) -> None:

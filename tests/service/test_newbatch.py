@@ -5,6 +5,8 @@ import io
 import json
 import random
 import threading
+from collections import Counter
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,22 +16,24 @@ from fastapi.exceptions import RequestValidationError
 from batchmill.domain.payload import LIMIT
 from batchmill.errors import InvalidInput
 from batchmill.service import newbatch
+from batchmill.service.faults import faults_of_job
 from batchmill.service.json import BLOCK, Scanner, parsed
 from batchmill.service.newbatch import BLOCK_CHARACTERS, BLOCK_ITEMS, NewBatchBody
 from batchmill.service.problems import BadRequest, TooLarge
+from batchmill.service.reading import Reading
+from batchmill.service.requests import MOST_OPTIONS
 from batchmill.submission import Item, Slow
 
 VALUES = [
     None, True, 0, -1.5e-7, 10**20, "", "x", "ä\n\"\\", "\U0001f3ca", [], {}, [[]], {"a": [1]},
-    "x" * 100_000, [{"a": "ä" * 50_000}], list(range(30_000)), "\U0001f3ca" * 70_000,
+    "\\ud800", "\\\U0001f3ca", '"[', "x" * 100_000, [{"a": "ä" * 50_000}], list(range(30_000)), "\U0001f3ca" * 70_000,
 ]  # fmt: skip
 
 
-def body_of(text: str | bytes) -> NewBatchBody:
-    service: Any = SimpleNamespace(
-        mill=SimpleNamespace(tasks={}), reading=asyncio.Lock(), settings=None
-    )
-    return NewBatchBody(io.BytesIO(text if isinstance(text, bytes) else text.encode()), service)
+def body_of(text: str | bytes, reading: Reading | None = None) -> NewBatchBody:
+    service: Any = SimpleNamespace(mill=SimpleNamespace(tasks={}), reading=reading or Reading())
+    file = io.BytesIO(text if isinstance(text, bytes) else text.encode())
+    return NewBatchBody(file, service, "ada")
 
 
 async def read(body: NewBatchBody) -> list[Any]:
@@ -104,7 +108,7 @@ async def test_others_on_the_event_loop_get_on_meanwhile() -> None:
 async def test_blocks_are_small_and_long_items_are_left_to_a_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    items = [[]] * 2_000 + ["x" * 5_000] * 20 + [[[]] * 100_000] + [[]] * 10
+    items = [[]] * 2_000 + ["x" * 5_000] * 20 + [[[]] * 100_000] + [[]] * 10 + [[[]] * 4_000] * 3
     body = body_of(json.dumps({"task": "keep", "items": items}))
     await body.check()
     async for block in body.items():
@@ -114,18 +118,49 @@ async def test_blocks_are_small_and_long_items_are_left_to_a_thread(
                 each.read()
         assert len(short) <= BLOCK_ITEMS
         assert len(json.dumps(short)) <= 2 * BLOCK_CHARACTERS
-    threads = set()
-    value = Scanner.value
+    threads = watch(monkeypatch, Scanner, "value", lambda found: len(str(found)) > BLOCK)
+    await body.check()
+    assert threads and threading.current_thread() not in threads
 
-    def watched(scanner: Scanner, *rest: Any) -> Any:
-        found = value(scanner, *rest)
-        if len(str(found)) > BLOCK:
+
+def watch(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, which: Callable[[Any], bool]
+) -> set[threading.Thread]:
+    """The threads that call the function, if what it answers is of this kind."""
+    threads = set[threading.Thread]()
+    function = getattr(owner, name)
+
+    def watched(*args: Any, **more: Any) -> Any:
+        found = function(*args, **more)
+        if which(found):
             threads.add(threading.current_thread())
         return found
 
-    monkeypatch.setattr(Scanner, "value", watched)
-    await body.check()
-    assert threads and threading.current_thread() not in threads
+    monkeypatch.setattr(owner, name, watched)
+    return threads
+
+
+async def test_one_block_is_read_in_each_step_however_many_bodies_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, step, blocks = Reading(), 0, Counter[int]()
+    loop, read_block = asyncio.get_running_loop(), newbatch._read_block
+
+    def count() -> None:
+        nonlocal step
+        step += 1
+        loop.call_soon(count)
+
+    def watched(scanner: Scanner) -> Any:
+        blocks[step] += 1
+        return read_block(scanner)
+
+    monkeypatch.setattr(newbatch, "_read_block", watched)
+    text = '{"task":"keep","items":[' + ",".join(["[]"] * 1_000) + "]}"
+    count()
+    await asyncio.gather(*(body_of(text, reading).check() for _ in range(40)))
+    assert blocks.total() >= 160
+    assert set(blocks.values()) == {1}
 
 
 async def test_an_item_is_at_most_twice_what_a_payload_may_be() -> None:
@@ -141,12 +176,74 @@ async def test_a_batch_has_so_many_items(monkeypatch: pytest.MonkeyPatch) -> Non
         await body_of('{"task":"keep","items":[' + ",".join(["1"] * 1_001) + "]}").check()
 
 
-async def test_other_names_have_little_room() -> None:
-    for name in ("labels", "x"):
-        with pytest.raises(TooLarge):
-            await body_of(json.dumps({name: "x" * 300_000, "task": "keep", "items": [1]})).check()
+async def test_a_name_that_nobody_knows_is_refused_before_its_value_is_read() -> None:
+    for value in ("[" + "[]," * 1_000_000 + "[]]", "[" * 1_000_000):
+        body = body_of('{"task":"keep","x":' + value + ',"items":[1]}')
+        with pytest.raises(RequestValidationError) as refused:
+            await body.check()
+        assert [each["loc"] for each in refused.value.errors()] == [("body", "x")]
+        assert body._file.tell() <= 2 * BLOCK
+    with pytest.raises(TooLarge):
+        await body_of(json.dumps({"x" * 2_000: 1})).check()
+
+
+async def test_options_share_the_room_there_is() -> None:
+    most = MOST_OPTIONS // 2 - 1_000
+    fits = {"task": "x" * most, "labels": {"a": "x" * most}, "items": [1]}
+    with pytest.raises(RequestValidationError):
+        await body_of(json.dumps(fits)).check()
+    with pytest.raises(TooLarge):
+        await body_of(json.dumps(fits | {"notify": ["x" * 3_000] * 10})).check()
+
+
+async def test_long_options_are_read_and_checked_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading = watch(monkeypatch, Scanner, "value", lambda found: isinstance(found, dict))
+    checking = watch(monkeypatch, newbatch, "validated", bool)
+    labels = {str(n): "x" * 400 for n in range(60)}
+    found = await body_of(json.dumps({"task": "keep", "labels": labels, "items": [1]})).check()
+    assert found.labels == labels
+    assert reading and checking and threading.current_thread() not in reading | checking
+
+
+async def test_many_wrong_labels_are_few_faults() -> None:
+    labels = {str(n): n for n in range(5_000)}
+    with pytest.raises(RequestValidationError) as refused:
+        await body_of(json.dumps({"task": "keep", "labels": labels, "items": [1]})).check()
+    assert len(refused.value.errors()) == 100
+
+
+async def test_a_job_with_many_unknown_names_has_few_faults(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What makes faults of the errors of pydantic, of which there is one for each name.
+    monkeypatch.setattr("batchmill.service.faults._faults", None)
+    job = {f"{n:0200}": 1 for n in range(10_000)}
+    faults = faults_of_job(job, 7)
+    assert len(faults) == 100
+    assert all(len(str(each)) < 300 and each["loc"][:3] == ("body", "jobs", 7) for each in faults)
+    threads = watch(monkeypatch, newbatch, "faults_of_job", bool)
+    with pytest.raises(RequestValidationError) as refused:
+        await body_of(json.dumps({"task": "keep", "jobs": [job] * 3})).check()
+    assert len(refused.value.errors()) == 100
+    assert threads and threading.current_thread() not in threads
+
+
+async def test_space_is_read_in_steps_too() -> None:
+    items = (",\n" + " " * 20_000).join(["1"] * 300)
+    body = body_of('{"task":"keep","items":[' + items + "]}")
+    await body.check()
+    assert max([len(block) async for block in body.items()]) <= 2
+    with pytest.raises(BadRequest, match="space"):
+        await body_of('{"task":"keep",' + " " * 100_000 + '"items":[1]}').check()
+
+
+async def test_what_is_no_json_is_seen_where_it_is() -> None:
+    body = body_of('{"task":"keep","items":[' + "[" * 9 + "[],x" + ",[]" * 3_000_000 + "]}")
     with pytest.raises(BadRequest):
-        await body_of(json.dumps({str(n): n for n in range(1_000)})).check()
+        await body.check()
+    assert body._file.tell() <= 2 * BLOCK
 
 
 async def test_both_lists_are_refused() -> None:
@@ -157,7 +254,8 @@ async def test_both_lists_are_refused() -> None:
 @pytest.mark.parametrize(
     "text",
     ['"\\u0000"', '{"\\u0000":1}', '"\\ud800"', "NaN", "1e999", '{"a":1,"a":2}', "[" * 120 + "]" * 120,
-     "9" * 5_000, '"\n"', '"\\x"', "01", "tru"],
+     "9" * 5_000, '"\n"', '"\\x"', "01", "tru", '["\\ud83c","\\udfca"]', '"\\\\\\ud800"',
+     '"\\udfca\\ud83c"', '"\\ud83c\\\\\\udfca"'],
 )  # fmt: skip
 async def test_an_item_is_held_to_the_same_rules_as_a_body(text: str) -> None:
     with pytest.raises(BadRequest):

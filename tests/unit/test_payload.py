@@ -15,7 +15,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, computed_field
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
-from batchmill.domain.payload import DEEPEST, LIMIT, Codec
+from batchmill.domain.payload import DEEPEST, LIMIT, Codec, is_deeper
 from batchmill.errors import InvalidInput, InvalidPayload, PayloadTooLarge
 
 storable_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -267,6 +267,22 @@ class TestRefusals:
 
     def test_many_shallow_containers_are_fine(self):
         assert len(Codec().load(Codec().dump([[]] * 1000))) == 1000
+
+    @pytest.mark.parametrize(
+        ("value", "depth"),
+        [
+            (1, 0),
+            ([], 1),
+            ({"[": "{"}, 1),
+            ([{}, [], [[1]]], 3),
+            ([[[]], ['"[[[', "\\", "[[[", '\\"[[[', [[1]]]], 4),
+            ({'\\"': {"ä\\\\": [{"}": "]"}]}}, 4),
+        ],
+    )
+    def test_how_deep_a_text_is_nested(self, value: Any, depth: int):
+        for text in (json.dumps(value), json.dumps(value, indent=1, ensure_ascii=False)):
+            assert not is_deeper(text, depth)
+            assert depth == 0 or is_deeper(text, depth - 1)
 
     def test_data_that_contains_itself(self):
         loop: list[Any] = []

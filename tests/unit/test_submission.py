@@ -81,7 +81,7 @@ def test_a_large_batch_comes_in_several_calls_and_none_of_it_is_lost(count: int,
 
 def test_large_payloads_fill_a_call_sooner():
     anything = Task("any", double, Signature.of(double), Codec(), Codec(), Place.THREAD)
-    calls = sent(["x" * 1_000_000] * 9, to=anything)
+    calls = sent(["x" * 250_000] * 9, to=anything)
     assert [len(items) for items, _ in calls] == [4, 4, 1]
 
 

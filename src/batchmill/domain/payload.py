@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from types import NoneType
 from typing import Any
 
@@ -24,6 +25,8 @@ _PLAIN = (Any, dict, list, str, int, float, bool, dict[str, Any], list[Any])
 _NOTHING = (Any, None, NoneType)
 _ARRAYS = list | tuple | set | frozenset
 _ABSENT = object()
+_STEPS = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _REPLACEMENT = "\ufffd"
 _NOT_STORABLE = "Input contains a NUL character or a lone surrogate"
 _NOT_FINITE = "Input should be a finite number"
@@ -91,14 +94,26 @@ class Codec:
                 _require_storable(data)
         if "NaN" in text or "Infinity" in text or "\\u0000" in text:
             _require_storable(_parsed(text))
-        if len(text) > 2 * DEEPEST and text.count("[") + text.count("{") > DEEPEST:
-            _require_shallow(self._as_python(value))
+        if is_deeper(text, DEEPEST):
+            raise _too_deep()
 
     def _as_python(self, value: Any) -> Any:
         try:
             return self._serializer.to_python(value, by_alias=True, round_trip=True, warnings=False)
         except ValueError:
             return None
+
+
+def is_deeper(text: str, levels: int) -> bool:
+    """Whether lists and objects of valid JSON are nested deeper, without a Python step for each."""
+    if text.count("[") + text.count("{") <= levels:
+        return False
+    if '"' in text:
+        text = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
+    steps = text.encode().translate(_STEPS, _NO_BRACKETS)
+    # Most brackets are innermost ones; without those, there is one level less.
+    outer = memoryview(steps.replace(b"\x01\xff", b"")).cast("b")
+    return 1 + max(accumulate(outer), default=0) > levels
 
 
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
@@ -185,7 +200,11 @@ def _require_shallow(data: Any) -> None:
         level = {id(child): child for parent in level for child in _containers(parent)}.values()
         if not level:
             return
-    raise InvalidPayload("$", f"Input is nested more than {DEEPEST} levels deep")
+    raise _too_deep()
+
+
+def _too_deep() -> InvalidPayload:
+    return InvalidPayload("$", f"Input is nested more than {DEEPEST} levels deep")
 
 
 def _children(value: Any) -> Iterable[tuple[Any, Any]]:

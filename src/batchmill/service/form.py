@@ -2,34 +2,41 @@
 its part's name; all other fields are options of the batch."""
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi import Request
 
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.service.caller import Caller
+from batchmill.service.faults import validated
 from batchmill.service.json import parsed
 from batchmill.service.multipart import Fields, Part, Reader, boundary_of
 from batchmill.service.problems import BadRequest
-from batchmill.service.requests import bounded
+from batchmill.service.reading import SHORT
+from batchmill.service.requests import MOST_OPTIONS, bounded, most_payload
+from batchmill.service.schemas import BatchOptionsBody
 from batchmill.service.service import of_request
-from batchmill.submission import Item
+from batchmill.submission import Blocks, Item
+
+T = TypeVar("T")
 
 
 class Form:
     def __init__(self, request: Request, caller: Caller):
+        service = of_request(request)
         self._request = request
         self._caller = caller
-        self._settings = of_request(request).settings
+        self._settings = service.settings
+        self._reading = service.reading
         self._files: list[tuple[str, ArtifactRecord]] = []
-        self._fields = Fields(self._settings.max_body)
-        self._payload: dict[str, Any] = {}
-        self.options: dict[str, Any] = {}
+        self._fields = Fields(min(MOST_OPTIONS, self._settings.max_body))
+        self._payload = Fields(min(most_payload(service), self._settings.max_body))
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[None]:
+    async def read(self) -> AsyncIterator[BatchOptionsBody]:
         """Stores the files; if anything goes wrong in the block, none of them is left."""
         boundary = boundary_of(self._request.headers["content-type"])
         chunks = bounded(self._request.stream(), self._settings.max_request)
@@ -38,9 +45,8 @@ class Form:
                 await self._take(part)
             if not self._files:
                 raise BadRequest("The form has no file: send JSON for jobs without files.")
-            self._payload = _object("payload", self._fields.pop("payload", "{}"))
-            self.options = {name: _value(text) for name, text in self._fields.items()}
-            yield
+            await self._do(self._check_payload, self._payload.size)
+            yield await self._do(partial(_options, self._fields), self._fields.size)
         except BaseException:
             await self.drop()
             raise
@@ -49,15 +55,41 @@ class Form:
         while self._files:
             await self._drop_last()
 
-    def items(self) -> Iterable[Item]:
+    def items(self) -> Blocks:
+        return Blocks(self._blocks())
+
+    async def _blocks(self) -> AsyncIterator[list[Any]]:
+        """One by one: a payload is held as text, since as Python objects it may take much more."""
         for name, file in self._files:
-            # Sent again, the same file has another id.
-            digest = json.dumps([self._payload, name, file.name, file.sha256], sort_keys=True)
-            yield Item({**self._payload, name: file.reference}, digest=digest)
+            make = partial(self._item, name, file)
+            if self._payload.size > SHORT:
+                yield [self._reading.slow(self._caller.tenant, make)]
+            else:
+                async with self._reading.step(self._caller.tenant):
+                    item = make()
+                yield [item]
+
+    def _item(self, name: str, file: ArtifactRecord) -> Item:
+        payload = self._read_payload()
+        # Sent again, the same file has another id.
+        digest = json.dumps([payload, name, file.name, file.sha256], sort_keys=True)
+        return Item({**payload, name: file.reference}, digest=digest)
+
+    def _check_payload(self) -> None:
+        self._read_payload()
+
+    def _read_payload(self) -> dict[str, Any]:
+        found = parsed(self._payload.get("payload", "{}").encode())
+        if not isinstance(found, dict):
+            raise BadRequest("The field payload is a JSON object.")
+        return found
+
+    async def _do(self, function: Callable[[], T], size: int) -> T:
+        return await self._reading.do(self._caller.tenant, function, size)
 
     async def _take(self, part: Part) -> None:
         if part.file_name is None:
-            await self._fields.take(part)
+            await (self._payload if part.name == "payload" else self._fields).take(part)
             return
         self._files.append((part.name, await self._store(part)))
         if not part.file_name and not self._files[-1][1].size:
@@ -76,11 +108,8 @@ class Form:
         )
 
 
-def _object(name: str, text: str) -> dict[str, Any]:
-    found = parsed(text.encode())
-    if not isinstance(found, dict):
-        raise BadRequest(f"The field {name} is a JSON object.")
-    return found
+def _options(fields: Fields) -> BatchOptionsBody:
+    return validated(BatchOptionsBody, {name: _value(text) for name, text in fields.items()})
 
 
 def _value(text: str) -> Any:

@@ -4,23 +4,24 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterable
 from json.decoder import JSONDecodeError
 from typing import IO, Any
 
 from batchmill.domain.failure import storable
+from batchmill.domain.payload import is_deeper
 from batchmill.service.problems import BadRequest, TooLarge
 
 # More than a payload may have, by what a batch has around it.
 DEEPEST = 110
-BLOCK = 32_768
+BLOCK = 8_192
 LONG = object()
 SPACE = " \t\n\r"
-BRACKETS = ("[", "{")
-MARK = re.compile(r'["\[\]{}]')
-QUOTE = re.compile('"')
-SCALAR_END = re.compile(r"[,:\[\]{}\s]")
+MOST_SPACE = 65_536
 NO_SPACE = re.compile(r"[^ \t\n\r]")
+# Those that come one after another make a character together, if they are surrogates.
+ESCAPES = re.compile(r"(?:\\(?:u....|.))++")
+# The longest piece of JSON that is no text: a pair of surrogates.
+MOST_TOKEN = 12
 
 
 def parsed(body: bytes) -> Any:
@@ -28,7 +29,7 @@ def parsed(body: bytes) -> Any:
         # Decoded here: the parser would guess at an encoding.
         text = body.decode()
         found = DECODER.decode(text)
-        require_plain(found, text)
+        require_plain(text)
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
@@ -45,20 +46,30 @@ class Scanner:
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
         self._text = ""
         self._at = 0
+        self._dropped = 0
         self._is_whole = False
-        # Characters of the values so far.
-        self.taken = 0
+
+    @property
+    def passed(self) -> int:
+        """Characters that were read so far, with the space between the values."""
+        return self._dropped + self._at
 
     def next(self) -> str:
         """The character that comes next, after any space; "" at the end."""
-        while True:
-            here = self._text[self._at : self._at + 1]
-            if here in SPACE:
-                found = NO_SPACE.search(self._text, self._at)
-                self._at = found.start() if found else len(self._text)
-                here = self._text[self._at : self._at + 1]
-            if here or not self._read():
-                return here
+        here = self._text[self._at : self._at + 1]
+        # The empty text is in it, too.
+        return self._next_after_space() if here in SPACE else here
+
+    def _next_after_space(self) -> str:
+        begin = self.passed
+        while (found := NO_SPACE.search(self._text, self._at)) is None:
+            self._at = len(self._text)
+            if self.passed - begin > MOST_SPACE:
+                raise BadRequest(f"The body has over {MOST_SPACE} characters of space at once.")
+            if not self._read():
+                return ""
+        self._at = found.start()
+        return found[0]
 
     def skip(self, *expected: str) -> str:
         """Goes on behind the next character, which has to be one of these."""
@@ -69,127 +80,71 @@ class Scanner:
 
     def value(self, most: int, deepest: int = DEEPEST) -> Any:
         """The next value, of at most so many characters."""
-        length = self._length(most)
-        try:
-            found, end = DECODER.raw_decode(self._text[: self._at + length], self._at)
-        except RecursionError:
-            raise _too_deep() from None
-        except ValueError as error:
-            raise _no_json(error) from None
-        return self._take(found, end, deepest)
+        self.next()
+        while (found := self._value(most, deepest)) is LONG:
+            here = len(self._text) - self._at
+            _require_size(here, most)
+            # In few steps, since each tries to read the value again.
+            self._read(min(15 * here, most - here) + BLOCK)
+        return found
 
     def short_value(self, deepest: int = DEEPEST) -> Any:
-        """The next value; or LONG, and it is still to be read, if that may take a while."""
+        """The next value; or LONG, and it is still to be read, if it is longer than a block."""
         self.next()
-        if len(self._text) - self._at < BLOCK:
+        if len(self._text) - self._at <= BLOCK:
             self._read()
+        return self._value(BLOCK, deepest)
+
+    def _value(self, most: int, deepest: int) -> Any:
+        """The next value; LONG if it does not end in the text so far, or is too long."""
+        text = self._text[self._at : self._at + most + 1]
+        is_end = self._is_whole and self._at + len(text) == len(self._text)
         try:
-            found, end = DECODER.raw_decode(self._text, self._at)
-        except JSONDecodeError:
-            # Cut off, or no value at all; whoever reads it finds out.
-            return LONG
+            found, end = DECODER.raw_decode(text)
+            # A number may go on.
+            if end == len(text) and not is_end:
+                return LONG
+            require_plain(text[:end], deepest)
         except RecursionError:
             raise _too_deep() from None
         except ValueError as error:
+            if not is_end and _is_cut_off(error):
+                return LONG
             raise _no_json(error) from None
-        # What ends where the text ends may go on, as numbers do.
-        return self._take(found, end, deepest) if end < len(self._text) else LONG
+        self._at += end
+        return found
 
-    def _take(self, value: Any, end: int, deepest: int) -> Any:
-        text, self._at = self._text[self._at : end], end
-        self.taken += len(text)
-        try:
-            require_plain(value, text, deepest)
-        except RecursionError:
-            raise _too_deep() from None
-        except ValueError as error:
-            raise _no_json(error) from None
-        return value
-
-    def _length(self, most: int) -> int:
-        """Of the next value, which is then in the text whole. No object is made for what is in it,
-        so that what is too long costs nothing."""
-        if (first := self.next()) == '"':
-            return self._text_length(0, most)
-        if first not in BRACKETS:
-            return self._find(SCALAR_END, 0, most, at_end=True)
-        at = depth = 0
-        while True:
-            at = self._find(MARK, at, most)
-            match self._text[self._at + at]:
-                case '"':
-                    at += self._text_length(at, most)
-                    continue
-                case "[" | "{":
-                    depth += 1
-                case _:
-                    depth -= 1
-            at += 1
-            if depth == 0:
-                return at
-            if depth > DEEPEST:
-                raise _too_deep()
-
-    def _text_length(self, start: int, most: int) -> int:
-        """Of the text in quotes that begins there."""
-        at = start + 1
-        while True:
-            quote = self._find(QUOTE, at, most)
-            before = self._text[self._at + at : self._at + quote]
-            at = quote + 1
-            if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
-                return at - start
-
-    def _find(
-        self, pattern: re.Pattern[str], start: int, most: int, *, at_end: bool = False
-    ) -> int:
-        """Where the pattern comes next, counted from here, after reading as much as it takes."""
-        while (found := pattern.search(self._text, self._at + start)) is None:
-            if not self._read(most):
-                if at_end:
-                    return len(self._text) - self._at
-                raise BadRequest("The body is no JSON that can be taken: it is cut off.")
-        place = found.start() - self._at
-        _require_size(place, most)
-        return place
-
-    def _read(self, most: int | None = None) -> bool:
-        """Reads another block, or as much again as there is; False if there is no more."""
+    def _read(self, size: int = BLOCK) -> bool:
+        """Reads more of the text; False if there is no more."""
         if self._is_whole:
             return False
-        rest = len(self._text) - self._at
-        if most is not None:
-            _require_size(rest, most)
-        data = self._file.read(max(BLOCK, rest))
+        data = self._file.read(size)
         self._is_whole = not data
         try:
             more = self._decode(data, final=self._is_whole)
         except ValueError as error:
             raise _no_json(error) from None
+        self._dropped += self._at
         self._text, self._at = self._text[self._at :] + more, 0
         return True
 
 
-def require_plain(value: Any, text: str, deepest: int = DEEPEST) -> None:
-    """No text that Postgres cannot hold, and no deeper than anyone can read it. The text of the
-    value tells most of the time that there is nothing to look for."""
-    if "\\u" not in text and text.count("[") + text.count("{") < deepest:
-        return
-    level = [value]
-    for _ in range(deepest):
-        for each in level:
-            if isinstance(each, str) and storable(each) != each:
-                raise ValueError("a text has a NUL character or a lone surrogate")
-        level = [child for each in level for child in _children(each)]
-        if not level:
-            return
-    raise RecursionError
+def require_plain(text: str, deepest: int = DEEPEST) -> None:
+    """No character that Postgres cannot hold, and no deeper than anyone can read it. Looks at the
+    text of a valid value, which takes a tenth of what its Python objects take."""
+    if "\\u" in text:
+        escaped = DECODER.decode(f'"{" ".join(ESCAPES.findall(text))}"')
+        if storable(escaped) != escaped:
+            raise ValueError("a text has a NUL character or a lone surrogate")
+    if is_deeper(text, deepest):
+        raise RecursionError
 
 
-def _children(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return (*value, *value.values())
-    return value if isinstance(value, list) else ()
+def _is_cut_off(error: ValueError) -> bool:
+    """Whether the text may just end too early."""
+    if not isinstance(error, JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated") or error.pos > len(error.doc) - MOST_TOKEN
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

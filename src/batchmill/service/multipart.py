@@ -41,12 +41,13 @@ class Fields(dict[str, str]):
     def __init__(self, room: int):
         super().__init__()
         self._room = room
+        self.size = 0
 
     async def take(self, part: Part) -> None:
         if part.name in self:
             raise BadRequest(f"The field {part.name} comes twice: send it once.")
-        self[part.name] = text = await part.text(self._room)
-        self._room -= len(text.encode())
+        self[part.name] = text = await part.text(self._room - self.size)
+        self.size += len(text.encode())
 
 
 @dataclass

@@ -12,12 +12,12 @@ from batchmill.domain.payload import LIMIT
 from batchmill.service.caller import Caller, caller_of
 from batchmill.service.json import parsed
 from batchmill.service.problems import BadRequest, TooLarge, answer
-from batchmill.service.service import of_request
-from batchmill.submission import in_slow_thread
+from batchmill.service.service import Service, of_request
 
-SMALL = 32_768
 # One payload, as the tasks of most have it, and what is around it. Batches are read otherwise.
 MOST_SINGLE = LIMIT + 65_536
+# Characters of all options of a batch together.
+MOST_OPTIONS = 131_072
 # A proxy may believe the first of several, and a server the last.
 SINGLE = (
     "authorization",
@@ -46,9 +46,8 @@ class BoundedRequest(Request):
 
     async def json(self) -> Any:
         body = await self.body()
-        if len(body) < SMALL:
-            return parsed(body)
-        return await in_slow_thread(partial(parsed, body))
+        tenant = (await caller_of(self)).tenant
+        return await of_request(self).reading.do(tenant, partial(parsed, body), len(body))
 
 
 async def bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
@@ -58,6 +57,12 @@ async def bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[byte
         if size > most:
             raise TooLarge(f"The body has more than the {most} bytes that are taken.")
         yield chunk
+
+
+def most_payload(service: Service) -> int:
+    """Twice what any payload may have: texts may be escaped, and have spaces between them."""
+    limits = (task.payload_limit for task in service.mill.tasks.values())
+    return 2 * max(LIMIT, *limits, 0)
 
 
 class ProblemRoute(APIRoute):

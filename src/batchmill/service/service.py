@@ -14,6 +14,7 @@ from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
 from batchmill.service.addresses import networks
 from batchmill.service.guesses import Guesses
+from batchmill.service.reading import Reading
 from batchmill.service.sse import StreamOptions, Streams
 from batchmill.service.stopping import called_on_signals
 from batchmill.service.streaming import DownloadOptions, Downloads
@@ -45,8 +46,7 @@ class Service:
         )
         self.timeouts = Timeouts(settings.statement_timeout, settings.long_statement_timeout)
         self.guesses = Guesses(settings.wrong_keys_per_minute)
-        # Whose turn it is to read a block of a large body.
-        self.reading = asyncio.Lock()
+        self.reading = Reading()
         self.metrics = mill.metrics if find_spec("prometheus_client") else None
         if self.metrics is not None:
             self.metrics.meter.stream_clients = lambda: self.streams.clients

@@ -8,7 +8,7 @@ from fastapi import Request
 from batchmill.handles import Batch
 from batchmill.service.caller import Caller
 from batchmill.service.form import Form
-from batchmill.service.newbatch import NewBatchBody, validated
+from batchmill.service.newbatch import NewBatchBody
 from batchmill.service.schemas import BatchOptionsBody
 
 
@@ -17,8 +17,7 @@ async def submit_request(request: Request, caller: Caller, idempotency_key: str 
         async with NewBatchBody.read(request) as sent:
             return await submit(caller, await sent.check(), sent.items(), idempotency_key)
     form = Form(request, caller)
-    async with form.read():
-        body = validated(BatchOptionsBody, form.options)
+    async with form.read() as body:
         batch = await submit(caller, body, form.items(), idempotency_key)
         if batch.is_existing:
             await form.drop()
