@@ -4,7 +4,8 @@
     ├── ConfigurationError       a setting, the environment or an installation is wrong
     │   └── EmbeddedError        the embedded PostgreSQL cannot be had
     ├── DatabaseUnavailable      Postgres does not answer
-    │   └── StatementTimeout     Postgres took longer than a statement may
+    │   ├── StatementTimeout     Postgres took longer than a statement may
+    │   └── ServerBusy           requests of other tenants take the connections there are
     ├── SchemaError              the schema is missing, too old or too new
     ├── InvalidInput             what the caller gave is refused; nothing was written
     │   ├── UnknownTask
@@ -68,6 +69,10 @@ class DatabaseUnavailable(BatchmillError):
 
 class StatementTimeout(DatabaseUnavailable):
     code = "statement_timeout"
+
+
+class ServerBusy(DatabaseUnavailable):
+    code = "server_busy"
 
 
 class SchemaError(BatchmillError):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 from uuid import UUID
@@ -188,8 +188,7 @@ class Mill:
             await send_on(connection, submission, items)
         else:
             key, tenant = submission.idempotency_key, submission.tenant
-            async with self.transaction(idempotency_key=key, tenant=tenant) as conn:
-                await send(conn, submission, items)
+            await send(partial(self._transaction, key, tenant), submission, items)
         return self.submitted(submission)
 
     async def enqueue(
@@ -209,7 +208,7 @@ class Mill:
                 answer = await foreign.value_on(connection, "enqueue", call)
             elif "idempotency_key" in options:
                 key, tenant = options["idempotency_key"], options.get("tenant")
-                async with self.transaction(idempotency_key=key, tenant=tenant) as conn:
+                async with self._transaction(key, tenant) as conn:
                     answer = await foreign.value_on(conn, "enqueue", call)
             else:
                 answer = await self.database.value("enqueue", **call)
@@ -226,12 +225,20 @@ class Mill:
         With an `idempotency_key`, it begins once no other transaction submits with that key. It
         waits without a connection, and raises RequestInProgress after 30 seconds.
         """
+        async with self._transaction(idempotency_key, tenant) as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def _transaction(
+        self, idempotency_key: str | None, tenant: str | None, large: bool = False
+    ) -> AsyncIterator[PooledConnection]:
         await self.open()
+        kind = "large" if large else "short"
         if idempotency_key is None:
-            opened = self.database.transaction(long=True)
+            opened = self.database.transaction(kind)
         else:
             whose = self.tenant or tenant or DEFAULT_TENANT
-            opened = transaction(self.database, whose, idempotency_key)
+            opened = transaction(self.database, whose, idempotency_key, kind)
         async with opened as conn:
             yield conn
 

@@ -14,7 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self, TypedDict, TypeVar
@@ -87,10 +87,12 @@ class Item:
 
 
 class Blocks(AsyncIterable[Sequence[Any]]):
-    """Items that come some at a time. Each block is taken in one step of the event loop."""
+    """Items that come some at a time. Each block is taken in one step of the event loop. If they
+    are known to be `large`, none is read before there is a connection to send them on."""
 
-    def __init__(self, blocks: AsyncIterable[Sequence[Any]]):
+    def __init__(self, blocks: AsyncIterable[Sequence[Any]], *, large: bool):
         self._blocks = blocks
+        self.large = large
 
     def __aiter__(self) -> AsyncIterator[Sequence[Any]]:
         return aiter(self._blocks)
@@ -140,15 +142,23 @@ async def send_on(
 
 
 async def send(
-    connection: Any, submission: "Submission", items: Iterable[Any] | AsyncIterable[Any]
+    begin: Callable[[bool], AbstractAsyncContextManager[Any]],
+    submission: "Submission",
+    items: Iterable[Any] | AsyncIterable[Any],
 ) -> None:
-    """The same in a transaction of our own, where a call is written while another is made."""
+    """The same in a transaction of our own, where a call is written while another is made.
+
+    The first is written before the transaction begins, which is told whether it is large.
+    """
+    large = isinstance(items, Blocks) and items.large
     with submission.traced():
-        async with aclosing(submission.calls(items, gives_way=True)) as calls, Overlap() as overlap:
-            first = with_trace(await anext(calls))
-            submission.learn(await foreign.value_on(connection, "submit", first))
-            async for call in calls:
-                await overlap.begin(foreign.value_on, connection, "submit", call)
+        async with aclosing(submission.calls(items, gives_way=True)) as calls:
+            first = None if large else await anext(calls)
+            async with begin(large or submission.is_split) as connection, Overlap() as overlap:
+                first = with_trace(first or await anext(calls))
+                submission.learn(await foreign.value_on(connection, "submit", first))
+                async for call in calls:
+                    await overlap.begin(foreign.value_on, connection, "submit", call)
 
 
 class Overlap:
@@ -252,12 +262,12 @@ class Submission:
         for. If it gives way, others on the event loop get on while items are read."""
         async for some in _read(items):
             for item in some:
+                if self.is_full:
+                    yield self.take(more=True)
                 if isinstance(item, Slow):
                     await item.given_to(self.add)
                 else:
                     self.add(item)
-                if self.is_full:
-                    yield self.take(more=True)
                 if gives_way and self._count % HANDFUL == 0:
                     await asyncio.sleep(0)
         if self.is_repeated:

@@ -3,11 +3,13 @@
 import asyncio
 from typing import Any
 
+import psycopg
 import pytest
 
-from batchmill.store import admin
+from batchmill.store import admin, shares
+from batchmill.submission import CALL_JOBS
 from tests.library.tools import one
-from tests.service.tools import Tenant
+from tests.service.tools import Tenant, problem
 
 AT_ONCE = 30
 JOBS = 20_000
@@ -39,6 +41,38 @@ async def test_thirty_cancels_of_a_large_batch_hold_nobody_up(ada: Tenant, bob: 
         JOBS,
         JOBS + 1,
     )
+
+
+async def test_large_submits_of_two_tenants_hold_nobody_elses_submits_up(
+    ada: Tenant, bob: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The submits stop at a row that is locked, so that they are under way for as long as wanted."""
+    large = {"task": "double", "items": [1] * (CALL_JOBS + 1)}
+    async with ada.house.tenant() as eve:
+        for noisy in (ada, eve):
+            noisy.quota(active_jobs=1_000_000)
+            await noisy.batch()
+        with psycopg.connect(ada.house.dsn) as blocking:
+            blocking.execute(
+                "select from batchmill.usage where tenant = any (%s) for update",
+                [[ada.name, eve.name]],
+            )
+            stuck = asyncio.gather(
+                *(each.client.post("/v1/batches", json=large) for each in (ada, eve) * 3)
+            )
+            while one(ada.house.sql, WAITING)[0] < shares.LARGE:
+                await asyncio.sleep(0.01)
+            async with asyncio.timeout(10):
+                mine = await bob.batch("hold", [1] * CALL_JOBS, delay=3_600)
+                cancelled = await bob.client.post(f"/v1/batches/{mine['id']}/cancel")
+            assert cancelled.json()["jobs"] == CALL_JOBS
+            assert one(ada.house.sql, WAITING) == (shares.LARGE,)
+            with monkeypatch.context() as patch:
+                patch.setattr(shares, "WAIT_SECONDS", 0.05)
+                refused = await bob.client.post("/v1/batches", json=large)
+            assert problem(refused) == (503, "server_busy")
+            assert refused.headers["Retry-After"]
+        assert {answer.status_code for answer in await stuck} == {202}
 
 
 async def test_a_list_by_state_goes_on_where_nothing_fits(

@@ -49,8 +49,8 @@ async def test_another_body_under_a_key_that_was_waited_for_is_refused(ada: Tena
 async def test_a_submit_whose_key_stays_in_use_is_to_be_sent_again(
     ada: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idempotency, "WAIT_SECONDS", 0.05)
-    with ada.house.sql.transaction():
+    with ada.house.sql.transaction(), monkeypatch.context() as patch:
+        patch.setattr(idempotency, "WAIT_SECONDS", 0.05)
         one(ada.house.sql, "select batchmill.hold_request(%s, 'once')", ada.name)
         answer = await ada.client.post("/v1/batches", json=BODY, headers=KEY)
     assert problem(answer) == (409, "request_in_progress")

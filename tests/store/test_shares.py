@@ -1,29 +1,32 @@
 """No tenant takes all connections of a process, and long statements leave some to short ones."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import psycopg
 import pytest
 
-from batchmill import DatabaseUnavailable, Mill, StatementTimeout, TenantBusy
+from batchmill import DatabaseUnavailable, Mill, ServerBusy, StatementTimeout, TenantBusy
 from batchmill.store import shares
-from batchmill.store.database import LONG_QUERIES, Database, TenantDatabase, Timeouts, rows
+from batchmill.store.database import LONG_QUERIES, Database, TenantDatabase, Timeouts
 from batchmill.store.queries import queries
-from tests.library.tools import one
+from batchmill.store.shares import Kind, Share
+from batchmill.submission import CALL_JOBS
+from tests.library.tools import echo_on, one
 
 CONNECTED = """select count(*) from pg_stat_activity
     where datname = current_database() and application_name = 'batchmill' and state <> 'idle'"""
+KINDS: tuple[Kind, ...] = ("short", "long", "large")
 
 
 @asynccontextmanager
-async def wanted(*databases: Database, long: bool) -> AsyncIterator[None]:
+async def wanted(*databases: Database, kind: Kind) -> AsyncIterator[None]:
     """Each wants far more connections than there are, and keeps what it gets for the block."""
     enough = asyncio.Event()
 
     async def hold(database: Database) -> None:
-        async with database.connection(long=long):
+        async with database.connection(kind):
             await enough.wait()
 
     async with asyncio.TaskGroup() as group:
@@ -36,32 +39,98 @@ async def wanted(*databases: Database, long: bool) -> AsyncIterator[None]:
 
 
 async def answers(database: Database) -> bool:
-    async with asyncio.timeout(5):
-        return await database.value("can_act_for_tenants") is not None
+    async with asyncio.timeout(5), database.connection() as conn:
+        cursor = await conn.execute("select batchmill.clock()")
+        return await cursor.fetchone() is not None
 
 
-@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_tenant_that_wants_all_connections_leaves_some_to_others(
-    mill: Mill, sql: psycopg.Connection, long: bool
+    mill: Mill, sql: psycopg.Connection, kind: Kind
 ) -> None:
     ada, bob = (TenantDatabase(mill.database, name) for name in ("ada", "bob"))
-    async with wanted(ada, long=long):
+    async with wanted(ada, kind=kind):
         assert await answers(bob)
         assert await answers(mill.database)
         assert one(sql, CONNECTED)[0] <= 3
-        async with asyncio.timeout(5), bob.connection(long=True):
-            pass
+        for each in KINDS:
+            async with asyncio.timeout(5), bob.connection(each):
+                pass
     assert await answers(ada)
 
 
-async def test_long_statements_of_many_tenants_leave_connections_to_short_ones(
-    mill: Mill, sql: psycopg.Connection
+@pytest.mark.parametrize("kind", ["long", "large"])
+async def test_long_work_of_many_tenants_leaves_connections_to_all_else(
+    mill: Mill, sql: psycopg.Connection, kind: Kind
 ) -> None:
     noisy = [TenantDatabase(mill.database, name) for name in ("ada", "bob", "eve", "joe")]
-    async with wanted(*noisy, long=True):
+    async with wanted(*noisy, kind=kind):
         for quiet in (noisy[0], TenantDatabase(mill.database, "ann")):
             assert await answers(quiet)
-        assert one(sql, CONNECTED)[0] <= 6
+            async with asyncio.timeout(5), quiet.connection("long" if kind == "large" else "large"):
+                pass
+        assert one(sql, CONNECTED)[0] <= 3
+
+
+async def test_a_small_submit_does_not_wait_for_large_ones(mill: Mill) -> None:
+    echo = echo_on(mill)
+    noisy = [TenantDatabase(mill.database, name) for name in ("ada", "bob", "eve")]
+    ann = mill.as_tenant("ann")
+    async with wanted(*noisy, kind="large"), asyncio.timeout(10):
+        assert (await (await ann.submit(echo, range(CALL_JOBS))).get()).total == CALL_JOBS
+        await ann.submit(echo, [1], idempotency_key="k")
+        await ann.enqueue(echo, 1, idempotency_key="job")
+
+
+async def test_a_large_submit_waits_for_its_turn(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    echo = echo_on(mill)
+    noisy = [TenantDatabase(mill.database, name) for name in ("ada", "bob", "eve")]
+    ann = mill.as_tenant("ann")
+    async with wanted(*noisy, kind="large"):
+        monkeypatch.setattr(shares, "WAIT_SECONDS", 0.05)
+        with pytest.raises(ServerBusy, match="other tenants"):
+            await ann.submit(echo, range(CALL_JOBS + 1))
+        with pytest.raises(TenantBusy, match="This tenant has 1 of 1 requests"):
+            async with noisy[0].connection("large"):
+                pass
+        await mill.submit(echo, range(CALL_JOBS + 1))
+    await ann.submit(echo, range(CALL_JOBS + 1))
+
+
+async def served(share: Share, tenants: str) -> str:
+    """The order in which they get what there is; the first of them end at the bar."""
+    order: list[str] = []
+    may_end = asyncio.Event()
+
+    async def take(tenant: str) -> None:
+        async with share.taken(tenant):
+            order.append(tenant)
+            await may_end.wait()
+
+    async with asyncio.TaskGroup() as group:
+        for tenant in tenants:
+            group.create_task(take(tenant))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        order.append("|")
+        may_end.set()
+    return "".join(order)
+
+
+@pytest.mark.parametrize(
+    ("tenants", "order"),
+    [
+        ("aaaa", "aa|aa"),
+        ("aaaabc", "aab|caa"),
+        ("aaabbbcd", "aab|cabdb"),
+    ],
+)
+async def test_a_tenant_without_a_connection_is_before_those_that_have_one(
+    tenants: str, order: str
+) -> None:
+    assert await served(Share(3, 2), tenants) == order
 
 
 async def test_a_tenant_that_waits_too_long_for_its_share_is_told(
@@ -73,35 +142,61 @@ async def test_a_tenant_that_waits_too_long_for_its_share_is_told(
     async with held:
         for _ in range(shares.SHORT_PER_TENANT):
             await held.enter_async_context(ada.connection())
-        with pytest.raises(TenantBusy) as refused:
+        with pytest.raises(TenantBusy, match="This tenant has 3 of 3 requests") as refused:
             await answers(ada)
         assert refused.value.retry_after
     assert await answers(ada)
 
 
+async def cancelled_at_once(wait: Callable[[], asyncio.Task[bool]]) -> None:
+    waiting = [wait() for _ in range(30)]
+    await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
 async def test_waiting_that_is_given_up_takes_nothing(mill: Mill) -> None:
     ada = TenantDatabase(mill.database, "ada")
     for _ in range(20):
-        waiting = [asyncio.create_task(answers(ada)) for _ in range(30)]
-        await asyncio.sleep(0)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await cancelled_at_once(lambda: asyncio.create_task(answers(ada)))
     assert await answers(ada)
 
 
-@pytest.mark.parametrize("long", [False, True])
-async def test_a_statement_that_takes_too_long_is_ended(mill: Mill, long: bool) -> None:
-    timeouts = Timeouts(short=60, long=0.05) if long else Timeouts(short=0.05, long=60)
+async def test_a_turn_that_comes_as_its_request_is_given_up_goes_to_the_next() -> None:
+    share = Share(1, 1)
+    release = asyncio.Event()
+
+    async def take(until: asyncio.Event) -> None:
+        async with share.taken("ada"):
+            await until.wait()
+
+    holding = asyncio.create_task(take(release))
+    await asyncio.sleep(0)
+    given_up, last = (asyncio.create_task(take(release)) for _ in range(2))
+    await asyncio.sleep(0)
+    release.set()
+    # Now the turn is granted, but its task has not run yet.
+    await asyncio.sleep(0)
+    given_up.cancel()
+    async with asyncio.timeout(5):
+        await asyncio.gather(holding, given_up, last, return_exceptions=True)
+        async with share.taken("ada"):
+            pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_statement_that_takes_too_long_is_ended(mill: Mill, kind: Kind) -> None:
+    timeouts = Timeouts(0.05, long=60) if kind == "short" else Timeouts(60, long=0.05)
     ada = TenantDatabase(mill.database, "ada", timeouts)
     with pytest.raises(StatementTimeout) as refused:
-        async with ada.connection(long=long) as conn:
+        async with ada.connection(kind) as conn:
             await conn.execute("select pg_sleep(30)")
     assert isinstance(refused.value, DatabaseUnavailable)
     async with mill.database.connection() as conn:
         (row,) = await (await conn.execute("show statement_timeout")).fetchall()
         assert row == {"statement_timeout": "0"}
-        assert await rows(conn, "can_act_for_tenants", {})
+    assert await answers(ada)
 
 
 def test_long_queries_are_queries():

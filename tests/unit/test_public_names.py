@@ -73,6 +73,7 @@ NAMES = [
     "ScheduleRecord",
     "SchemaError",
     "Scope",
+    "ServerBusy",
     "Snooze",
     "StatementTimeout",
     "StorageError",

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from batchmill.domain.signature import Signature
 from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidLimit, InvalidPayload
 from batchmill.registry import Registry
-from batchmill.submission import Item, Submission, enqueue_call, send, written_options
+from batchmill.submission import Blocks, Item, Submission, enqueue_call, send, written_options
 
 
 def double(n: int) -> int:
@@ -120,31 +120,72 @@ def test_a_call_is_made_while_the_next_is_written(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(submission.foreign, "value_on", answer)
     items = (log.append(f"read {n}") or n for n in range(6))
-    asyncio.run(send(None, Submission(task(), {}), items))
+    asyncio.run(send(nullcontext, Submission(task(), {}), items))
     answered = log.index("answered [2,3]")
-    assert log.index("made [2,3]") < log.index("read 4") < log.index("read 5") < answered
+    assert log.index("made [2,3]") < log.index("read 5") < answered
     assert answered < log.index("made [4,5]") < log.index("answered [4,5]")
 
 
 def test_a_bad_item_ends_the_call_under_way_before_the_transaction(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(submission, "CALL_JOBS", 1)
+    monkeypatch.setattr(submission, "CALL_JOBS", 2)
     monkeypatch.setattr(submission, "HANDFUL", 1)
     log: list[str] = []
 
     async def answer(_: Any, __: str, call: dict[str, Any]) -> dict[str, Any]:
         try:
-            if call["items"] != "[0]":
+            if call["items"] != "[0,1]":
                 await asyncio.Event().wait()
         finally:
             log.append(f"ended {call['items']}")
         return {"batch_id": "b"}
 
     monkeypatch.setattr(submission.foreign, "value_on", answer)
-    with pytest.raises(InvalidPayload, match="item 2"):
-        asyncio.run(send(None, Submission(task(), {}), [0, 1, "two"]))
-    assert log == ["ended [0]", "ended [1]"]
+    with pytest.raises(InvalidPayload, match="item 5"):
+        asyncio.run(send(nullcontext, Submission(task(), {}), [0, 1, 2, 3, 4, "five"]))
+    assert log == ["ended [0,1]", "ended [2,3]"]
+
+
+@pytest.mark.parametrize(("items", "large"), [(range(2), False), (range(3), True)])
+def test_a_transaction_knows_whether_it_makes_several_calls(
+    items: Iterable[int], large: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(submission, "CALL_JOBS", 2)
+    begun: list[bool] = []
+
+    async def answer(*_: Any) -> dict[str, Any]:
+        return {"batch_id": "b"}
+
+    def begin(large: bool) -> AbstractAsyncContextManager[None]:
+        begun.append(large)
+        return nullcontext()
+
+    monkeypatch.setattr(submission.foreign, "value_on", answer)
+    asyncio.run(send(begin, Submission(task(), {}), items))
+    assert begun == [large]
+
+
+def test_nothing_of_a_large_body_is_read_before_there_is_a_connection(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    log: list[str] = []
+
+    async def answer(*_: Any) -> dict[str, Any]:
+        return {"batch_id": "b"}
+
+    async def read() -> AsyncIterator[list[int]]:
+        log.append("read")
+        yield [1]
+
+    def begin(large: bool) -> AbstractAsyncContextManager[None]:
+        log.append("begun")
+        return nullcontext()
+
+    monkeypatch.setattr(submission.foreign, "value_on", answer)
+    for large in (False, True):
+        asyncio.run(send(begin, Submission(task(), {}), Blocks(read(), large=large)))
+    assert log == ["read", "begun", "begun", "read"]
 
 
 def test_what_was_not_checked_here_is_left_to_the_database():
@@ -193,7 +234,8 @@ def test_items_are_read_no_further_ahead_than_they_are_sent():
             await anext(calls)
 
     asyncio.run(first_call())
-    assert len(read) == submission.CALL_JOBS
+    # The next one tells that this call is not the last.
+    assert len(read) == submission.CALL_JOBS + 1
 
 
 def test_an_item_of_a_keyed_task_carries_its_key():

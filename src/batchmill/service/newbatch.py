@@ -21,9 +21,11 @@ from batchmill.service.problems import MOST_FAULTS, BadRequest
 from batchmill.service.requests import MOST_OPTIONS, bounded, most_payload
 from batchmill.service.schemas import NewBatch, NewJob
 from batchmill.service.service import Service, of_request
-from batchmill.submission import MOST_JOBS, Blocks, Item, Slow
+from batchmill.submission import CALL_JOBS, MOST_JOBS, Blocks, Item, Slow
 
 IN_MEMORY = 262_144
+# The jobs of a body up to this size are kept in memory while the submit waits for a connection.
+SMALL = 1_000_000
 MOST_NAME = 1_000
 LISTS = ("items", "jobs")
 # An option of an object, and an item inside a list inside an object.
@@ -41,6 +43,7 @@ class NewBatchBody:
         self._tenant = tenant
         self._most_item = most_payload(service)
         self._list: str | None = None
+        self._large = file.tell() > SMALL
 
     @classmethod
     @asynccontextmanager
@@ -65,7 +68,7 @@ class NewBatchBody:
         return await self._reading.do(self._tenant, partial(validated, NewBatch, found), size)
 
     def items(self) -> Blocks:
-        return Blocks(self._blocks())
+        return Blocks(self._blocks(), large=self._large)
 
     async def _check_object(self, scanner: Scanner) -> tuple[dict[str, Any], int]:
         """The options, and how many characters they have. A name that nobody knows is refused
@@ -101,6 +104,7 @@ class NewBatchBody:
                 raise InvalidInput(f"A batch holds at most {MOST_JOBS:,} jobs.")
         if faults:
             raise RequestValidationError(faults)
+        self._large |= count > CALL_JOBS
 
     async def _blocks(self) -> AsyncIterator[list[Any]]:
         scanner = Scanner(self._file)

@@ -31,7 +31,6 @@ from batchmill.errors import (
     RangeNotSatisfiable,
     RequestInProgress,
     SchemaError,
-    StatementTimeout,
     StorageError,
     StorageExceeded,
 )
@@ -191,7 +190,7 @@ def _of_ours(error: BatchmillError) -> Problem:
             more["retry_after"] = SOON
     if isinstance(error, RequestInProgress):
         more["retry_after"] = AT_ONCE
-    if isinstance(error, StatementTimeout):
+    if isinstance(error, DatabaseUnavailable):
         more["retry_after"] = LATER
     return _problem(status, error.code, str(error), **more)
 

@@ -33,7 +33,5 @@ async def submit(
     options = body.options()
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
-    mill = caller.mill
-    submission = await mill.prepare(body.task, **options)
-    async with mill.transaction(idempotency_key=idempotency_key) as conn:
-        return await mill.send(submission, items, connection=conn)
+    submission = await caller.mill.prepare(body.task, **options)
+    return await caller.mill.send(submission, items)

@@ -22,7 +22,7 @@ from batchmill.config import Pooler
 from batchmill.errors import ConfigurationError, DatabaseUnavailable
 from batchmill.store.errors import TRY_AGAIN, translated
 from batchmill.store.queries import queries
-from batchmill.store.shares import Shares
+from batchmill.store.shares import Kind, Shares
 
 log = logging.getLogger("batchmill.store")
 
@@ -115,8 +115,8 @@ class Database:
         return conn
 
     @asynccontextmanager
-    async def connection(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
-        """`long` is for a transaction that may take more than a moment; see `TenantDatabase`."""
+    async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
+        """The `kind` matters to tenants only: see `TenantDatabase`."""
         if (pool := self._pool) is None:
             raise DatabaseUnavailable("The mill is closed: open it with `async with mill:`.")
         with translated():
@@ -128,8 +128,8 @@ class Database:
                 await pool.putconn(conn)
 
     @asynccontextmanager
-    async def transaction(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
-        async with self.connection(long=long) as conn, conn.transaction():
+    async def transaction(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
+        async with self.connection(kind) as conn, conn.transaction():
             yield conn
 
     async def page(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ class Database:
         """What a named query gives; deadlocks and serialization failures are tried again."""
         for attempt in range(1, TRIES + 1):
             try:
-                async with self.connection(long=name in LONG_QUERIES) as conn:
+                async with self.connection("long" if name in LONG_QUERIES else "short") as conn:
                     return await rows(conn, name, params)
             except psycopg.Error as error:
                 if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
@@ -183,15 +183,15 @@ class TenantDatabase(Database):
         self._whole = whole
         self._tenant = tenant
         self._timeouts = timeouts
-        self._share = whole.shares.of(tenant)
+        self.shares = whole.shares
         self.in_flight = whole.in_flight
         self.behind_pooler = whole.behind_pooler
 
     @asynccontextmanager
-    async def connection(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
-        acting = {"tenant": self._tenant, "timeout": self._timeout(long)}
+    async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
+        acting = {"tenant": self._tenant, "timeout": self._timeout(kind)}
         async with (
-            self._share.taken(long=long),
+            self.shares.of(kind).taken(self._tenant),
             self._whole.connection() as conn,
             conn.transaction(),
         ):
@@ -199,14 +199,15 @@ class TenantDatabase(Database):
             yield conn
 
     @asynccontextmanager
-    async def transaction(self, *, long: bool = False) -> AsyncIterator[PooledConnection]:
-        async with self.connection(long=long) as conn:
+    async def transaction(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
+        async with self.connection(kind) as conn:
             yield conn
 
-    def _timeout(self, long: bool) -> str | None:
+    def _timeout(self, kind: Kind) -> str | None:
         if self._timeouts is None:
             return None
-        return f"{(self._timeouts.long if long else self._timeouts.short) * 1_000:.0f}"
+        seconds = self._timeouts.short if kind == "short" else self._timeouts.long
+        return f"{seconds * 1_000:.0f}"
 
 
 def check_dsn(dsn: str) -> None:

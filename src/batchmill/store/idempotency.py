@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from batchmill.errors import RequestInProgress
 from batchmill.store.backoff import Backoff
 from batchmill.store.database import Database, PooledConnection, rows
+from batchmill.store.shares import Kind
 
 WAIT_SECONDS = 30.0
 FIRST_PAUSE = 0.02
@@ -14,13 +15,15 @@ LONGEST_PAUSE = 0.25
 
 
 @asynccontextmanager
-async def transaction(database: Database, tenant: str, key: str) -> AsyncIterator[PooledConnection]:
+async def transaction(
+    database: Database, tenant: str, key: str, kind: Kind
+) -> AsyncIterator[PooledConnection]:
     """A transaction that holds the key: no other one submits under it until this one ends."""
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await held.enter_async_context(_lock(database, tenant, key))
-                conn = await _begin(held, database, tenant, key)
+                conn = await _begin(held, database, tenant, key, kind)
         except TimeoutError:
             raise RequestInProgress(
                 f'Another request with the idempotency key "{key}" is still under way: '
@@ -37,13 +40,13 @@ def _lock(database: Database, tenant: str, key: str) -> asyncio.Lock:
 
 
 async def _begin(
-    held: AsyncExitStack, database: Database, tenant: str, key: str
+    held: AsyncExitStack, database: Database, tenant: str, key: str, kind: Kind
 ) -> PooledConnection:
     """Another process may have the key. Its end is polled for, with a new connection each time."""
     pause = Backoff(FIRST_PAUSE, longest=LONGEST_PAUSE)
     while True:
         async with AsyncExitStack() as trying:
-            conn = await trying.enter_async_context(database.transaction(long=True))
+            conn = await trying.enter_async_context(database.transaction(kind))
             (found,) = await rows(conn, "hold_request", {"tenant": tenant, "key": key})
             if found["held"]:
                 held.push_async_exit(trying.pop_all())

@@ -1,50 +1,97 @@
-"""Divides the connections of a process: no tenant takes all of them, nor do long statements."""
+"""Divides the connections of a process: no tenant takes all of them, nor does one kind of work."""
 
 import asyncio
+from collections import Counter, deque
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from weakref import WeakValueDictionary
+from contextlib import asynccontextmanager
+from typing import Literal
 
-from batchmill.errors import TenantBusy
+from batchmill.errors import ServerBusy, TenantBusy
 
-# Of the ten connections of a process. Long statements never take them all, so short ones go on.
-SHORT_PER_TENANT = 3
-LONG_PER_TENANT = 3
-LONG_PER_PROCESS = 6
+# `long` statements change a whole batch; `large` transactions submit more jobs than one call takes.
+Kind = Literal["short", "long", "large"]
+
+# Of the ten connections of a process. Long and large work leaves five of them to short statements.
+SHORT, SHORT_PER_TENANT = 10, 3
+LONG, LONG_PER_TENANT = 3, 2
+# More at once are hardly faster, and leave others less of the processors.
+LARGE, LARGE_PER_TENANT = 2, 1
 WAIT_SECONDS = 30.0
 RETRY_AFTER = 5.0
 
 
 class Share:
-    """The connections that one tenant may hold at once. A request that waits here holds none."""
+    """Connections for one kind of work. The tenant that holds fewest is next, so a tenant gets a
+    second one only if no tenant without one waits."""
 
-    def __init__(self, long_of_all: asyncio.Semaphore):
-        self._short = asyncio.Semaphore(SHORT_PER_TENANT)
-        self._long = asyncio.Semaphore(LONG_PER_TENANT)
-        self._long_of_all = long_of_all
+    def __init__(self, size: int, per_tenant: int):
+        self._free = size
+        self._per_tenant = per_tenant
+        self._held: Counter[str] = Counter()
+        # In the order of their last turns.
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
-    async def taken(self, *, long: bool) -> AsyncIterator[None]:
-        async with AsyncExitStack() as held:
-            try:
-                async with asyncio.timeout(WAIT_SECONDS):
-                    # The tenant's own first: it has only a few in the queue that all tenants share.
-                    for each in (self._long, self._long_of_all) if long else (self._short,):
-                        await held.enter_async_context(each)
-            except TimeoutError:
-                raise TenantBusy(
-                    "This tenant has as many requests under way as it may: try again later.",
-                    retry_after=RETRY_AFTER,
-                ) from None
+    async def taken(self, tenant: str) -> AsyncIterator[None]:
+        """A request that waits here holds no connection."""
+        await self._take(tenant)
+        try:
             yield
+        finally:
+            self._release(tenant)
+
+    async def _take(self, tenant: str) -> None:
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(tenant, deque()).append(granted)
+        self._grant()
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await granted
+        except BaseException as error:
+            if not granted.cancelled():
+                self._release(tenant)
+            if isinstance(error, TimeoutError):
+                raise self._refusal(tenant) from None
+            raise
+
+    def _release(self, tenant: str) -> None:
+        self._free += 1
+        self._held -= Counter([tenant])
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._free and (tenant := self._next()) is not None:
+            waiting = self._waiting.pop(tenant)
+            granted = waiting.popleft()
+            if waiting:
+                self._waiting[tenant] = waiting
+            # Requests that gave up are cancelled.
+            if not granted.done():
+                self._free -= 1
+                self._held[tenant] += 1
+                granted.set_result(None)
+
+    def _next(self) -> str | None:
+        below = (each for each in self._waiting if self._held[each] < self._per_tenant)
+        return min(below, key=self._held.__getitem__, default=None)
+
+    def _refusal(self, tenant: str) -> TenantBusy | ServerBusy:
+        if count := self._held[tenant]:
+            return TenantBusy(
+                f"This tenant has {count} of {self._per_tenant} requests of this kind under way: "
+                "try again later.",
+                retry_after=RETRY_AFTER,
+            )
+        return ServerBusy("Requests of other tenants are under way: try again later.")
 
 
 class Shares:
     def __init__(self) -> None:
-        self._long = asyncio.Semaphore(LONG_PER_PROCESS)
-        self._of_tenants: WeakValueDictionary[str, Share] = WeakValueDictionary()
+        self._of_kinds: dict[Kind, Share] = {
+            "short": Share(SHORT, SHORT_PER_TENANT),
+            "long": Share(LONG, LONG_PER_TENANT),
+            "large": Share(LARGE, LARGE_PER_TENANT),
+        }
 
-    def of(self, tenant: str) -> Share:
-        if (share := self._of_tenants.get(tenant)) is None:
-            share = self._of_tenants[tenant] = Share(self._long)
-        return share
+    def of(self, kind: Kind) -> Share:
+        return self._of_kinds[kind]
