@@ -80,7 +80,7 @@ async def soak(stage: Stage, abusers: list[str], minutes: float) -> Outcome:
         tenant.forget()
         await asyncio.sleep(min(ALONE, minutes * MINUTE / 10))
         alone = quantile(tenant.all_of(Tenant.PLAIN), 0.99)
-        attack = await start_attack(stage, abusers, stage.keys["abuser"])
+        attack = await start_attack(stage, abusers)
         tenant.forget()
         visitor.forget()
         outcome = begin(stage, attack, minutes, tenant, visitor)
@@ -122,11 +122,12 @@ def look(outcome: Outcome, processes: Iterable[str]) -> None:
     outcome.connections.look()
 
 
-async def start_attack(stage: Stage, abusers: list[str], key: str) -> Process:
+async def start_attack(stage: Stage, abusers: list[str]) -> Process:
     command = (sys.executable, "-m", "benchmarks.soak.attack")
     attack = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+    keys = {"key": stage.keys["abuser"], "accomplice": stage.keys["accomplice"]}
     order = {"abusers": abusers} | {
-        name: {"host": "127.0.0.1", "port": server.port, "source": ABUSER, "key": key}
+        name: {"host": "127.0.0.1", "port": server.port, "source": ABUSER} | keys
         for name, server in stage.servers.items()
     }
     assert attack.stdin

@@ -35,7 +35,11 @@ async def main() -> None:
 
 def make(name: str, order: dict[str, Any]) -> Abuser:
     kind = ABUSERS[name]
-    return kind(Target(**order["heatsync" if kind.of_heatsync else "service"]))
+    if kind.of_heatsync:
+        return kind(Target(**order["heatsync"]))
+    # All abusers together have more connections than one address may have.
+    source = f"127.0.1.{1 + list(ABUSERS).index(name)}"
+    return kind(Target(**order["service"] | {"source": source}))
 
 
 async def count(abusers: list[Abuser]) -> None:

@@ -1,13 +1,13 @@
 """What processes need: memory, file handles, processor time, connections to the database."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 
 TICKS = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
 # Longer than any request may hold a transaction open without using it.
 IDLE = "2 seconds"
 CONNECTIONS = f"""
@@ -19,7 +19,8 @@ from pg_stat_activity where datname = current_database() and pid <> pg_backend_p
 
 @dataclass
 class Gauge:
-    """A process: what it needs now and needed at most; the seconds of processor time it took."""
+    """A process: what it needs now and needed at most; the seconds of processor time it took. The
+    kernel knows the most memory, so that nothing between two looks is missed."""
 
     pid: int
     most_memory: int = 0
@@ -32,9 +33,9 @@ class Gauge:
         self._began = processor_time(self.pid)
 
     def look(self) -> None:
-        self.memory = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * PAGE
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        self.memory, self.most_memory = kilobytes(status, "VmRSS"), kilobytes(status, "VmHWM")
         self.files = sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir())
-        self.most_memory = max(self.most_memory, self.memory)
         self.most_files = max(self.most_files, self.files)
         self.processor = processor_time(self.pid) - self._began
 
@@ -53,6 +54,13 @@ class Connections:
         self.now, idle = found
         self.most = max(self.most, self.now)
         self.idle = max(self.idle, idle)
+
+
+def kilobytes(status: str, name: str) -> int:
+    """As bytes."""
+    found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+    assert found
+    return int(found[1]) * 1_024
 
 
 def processor_time(pid: int) -> float:

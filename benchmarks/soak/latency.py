@@ -18,8 +18,9 @@ class Latencies:
     failures: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
-    def of(self, operation: str) -> Iterator[None]:
-        began = time.perf_counter()
+    def of(self, operation: str, due: float | None = None) -> Iterator[None]:
+        """Counts from when it was `due`, or from now."""
+        began = time.monotonic() if due is None else due
         try:
             yield
         except httpx.HTTPStatusError as error:
@@ -27,7 +28,7 @@ class Latencies:
         except (httpx.HTTPError, TimeoutError, AssertionError) as error:
             self.failures[f"{operation}: {type(error).__name__}"] += 1
         finally:
-            self.taken[operation].append(time.perf_counter() - began)
+            self.taken[operation].append(time.monotonic() - began)
 
     def forget(self) -> None:
         self.taken.clear()

@@ -16,8 +16,9 @@ def progress(outcome: Outcome) -> str:
     )
     failures = outcome.tenant.failures.total() + outcome.visitor.failures.total()
     return (
-        f"{outcome.seconds / 60:5.1f} min: tenant p99 {outcome.p99 * 1e3:.0f} ms, visitor p99 "
-        f"{outcome.visitor_p99 * 1e3:.0f} ms, {failures} failures; {servers}; "
+        f"{outcome.seconds / 60:5.1f} min: tenant p99 {outcome.p99 * 1e3:.0f} ms, most "
+        f"{outcome.longest * 1e3:.0f} ms; visitor p99 {outcome.visitor_p99 * 1e3:.0f} ms, most "
+        f"{outcome.visitor_longest * 1e3:.0f} ms; {failures} failures; {servers}; "
         f"{outcome.connections.now} connections"
     )
 
@@ -33,7 +34,8 @@ def markdown(outcome: Outcome) -> str:
         *(f"- {miss}" for miss in missed),
         *([""] if missed else []),
         f"Plain requests of the tenant, p99: {outcome.p99_alone * 1e3:.0f} ms before the abuse "
-        f"began, {outcome.p99 * 1e3:.0f} ms beside it.",
+        f"began, {outcome.p99 * 1e3:.0f} ms beside it; the longest took "
+        f"{outcome.longest * 1e3:.0f} ms.",
         "",
         *latency_table(outcome),
         "",

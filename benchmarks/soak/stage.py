@@ -21,8 +21,9 @@ from tests.postgres import create_database, free_port
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"Serving on http")
 PATIENCE = 60.0
-TENANTS = ("normal", "abuser")
-# Callers come from addresses of their own, so that limits per address tell them apart.
+TENANTS = ("normal", "abuser", "accomplice")
+# Callers come from addresses of their own, so that limits per address tell them apart. So does each
+# abuser of the service: see `attack.py`.
 ABUSER, TENANT, VISITOR = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 # Inside a mount namespace of its own a server asks this address for every name; nobody answers.
 # Another address for each run, since two may run at once.

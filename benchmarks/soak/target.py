@@ -5,7 +5,7 @@ import json
 import select
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 PATIENCE = 60.0
@@ -18,12 +18,18 @@ class Refused(Exception):
 @dataclass(frozen=True)
 class Target:
     """`source` is the address that callers come from, so that limits per address tell them from
-    the normal tenant."""
+    the normal tenant; `key` and `accomplice` are keys of two tenants."""
 
     host: str
     port: int
     source: str
     key: str = ""
+    accomplice: str = ""
+
+    @property
+    def of_accomplice(self) -> "Target":
+        """The same with the key of another tenant."""
+        return replace(self, key=self.accomplice)
 
     def request(
         self, method: str, path: str, body: bytes = b"", length: int | None = None, **headers: str

@@ -1,16 +1,21 @@
-"""A tenant who behaves: small batches, followed and read, at a steady pace."""
+"""A tenant who behaves: small batches, followed and read, at fixed times."""
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar
 
 import httpx
 
 from benchmarks.soak.latency import Latencies
+from benchmarks.soak.schedule import every
 
-PACE = 0.2
+PACE = 1.0
 PATIENCE = 60.0
+# Fewer than the server allows an address. Requests that wait for a connection are measured too.
+CONNECTIONS = httpx.Limits(max_connections=400, max_keepalive_connections=20)
 FILE = bytes(range(256)) * 400
 
 
@@ -26,28 +31,26 @@ class Tenant:
         self._client = httpx.AsyncClient(
             base_url=url,
             headers={"Authorization": f"Bearer {key}"},
-            timeout=PATIENCE,
-            transport=httpx.AsyncHTTPTransport(local_address=source),
+            timeout=httpx.Timeout(PATIENCE, pool=None),
+            transport=httpx.AsyncHTTPTransport(local_address=source, limits=CONNECTIONS),
         )
 
     async def run(self) -> None:
         """Until it is cancelled."""
         async with self._client, asyncio.TaskGroup() as group:
-            group.create_task(self._repeat(self._work))
-            group.create_task(self._repeat(self._keep_files))
-            group.create_task(self._repeat(self._look_around))
+            acts = (self._work, self._keep_file, self._list, self._ask_version)
+            for number, act in enumerate(acts):
+                after = number * PACE / len(acts)
+                group.create_task(every(PACE, partial(self._try, act), after=after))
 
-    async def _repeat(self, act: Any) -> None:
-        while True:
-            # Failures are counted where they come about.
-            with suppress(httpx.HTTPError, TimeoutError):
-                await act()
-            await asyncio.sleep(PACE)
+    async def _try(self, act: Callable[[float], Awaitable[Any]], due: float) -> None:
+        # Failures are counted where they come about.
+        with suppress(httpx.HTTPError, TimeoutError):
+            await act(due)
 
-    async def _work(self) -> None:
-        submitted = await self._ask(
-            "submit", "POST", "/v1/batches", json={"task": "double", "items": [1, 2, 3]}
-        )
+    async def _work(self, due: float) -> None:
+        body = {"task": "double", "items": [1, 2, 3]}
+        submitted = await self._ask("submit", "POST", "/v1/batches", due, json=body)
         path = f"/v1/batches/{submitted['id']}"
         with self._latencies.of("done"):
             await self._follow(f"{path}/events")
@@ -65,21 +68,24 @@ class Tenant:
                     return
             raise httpx.RemoteProtocolError("The stream ended before the batch.")
 
-    async def _keep_files(self) -> None:
-        kept = await self._ask("upload", "PUT", "/v1/artifacts?name=file.bin", content=FILE)
+    async def _keep_file(self, due: float) -> None:
+        kept = await self._ask("upload", "PUT", "/v1/artifacts?name=file.bin", due, content=FILE)
         with self._latencies.of("download"):
             answer = await self._client.get(f"/v1/artifacts/{kept['id']}/content")
             answer.raise_for_status()
             assert answer.content == FILE
-        await asyncio.sleep(PACE)
 
-    async def _look_around(self) -> None:
-        await self._ask("version", "GET", "/v1/version")
-        await self._ask("list", "GET", "/v1/batches?size=20")
+    async def _list(self, due: float) -> None:
+        await self._ask("list", "GET", "/v1/batches?size=20", due)
 
-    async def _ask(self, operation: str, method: str, path: str, **options: Any) -> Any:
+    async def _ask_version(self, due: float) -> None:
+        await self._ask("version", "GET", "/v1/version", due)
+
+    async def _ask(
+        self, operation: str, method: str, path: str, due: float | None = None, **options: Any
+    ) -> Any:
         answer = None
-        with self._latencies.of(operation):
+        with self._latencies.of(operation, due):
             answer = await self._client.request(method, path, **options)
             answer.raise_for_status()
         if answer is None or answer.is_error:

@@ -9,8 +9,10 @@ import httpx
 
 from apps.heatsync.samples import Layout, draw, make_meet
 from benchmarks.soak.latency import Latencies
+from benchmarks.soak.schedule import every
 
-PACE = 1.0
+LOOKS = 0.5
+SHEETS = 2.0
 PATIENCE = 120.0
 
 
@@ -21,7 +23,7 @@ class Visitor:
         self._latencies = latencies
         self._client = httpx.AsyncClient(
             base_url=url,
-            timeout=PATIENCE,
+            timeout=httpx.Timeout(PATIENCE, pool=None),
             transport=httpx.AsyncHTTPTransport(local_address=source),
         )
         self._meet = make_meet(2)
@@ -29,27 +31,28 @@ class Visitor:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        async with self._client:
-            while True:
-                # Failures are counted where they come about.
-                with suppress(httpx.HTTPError, TimeoutError):
-                    await self._visit()
-                await asyncio.sleep(PACE)
+        async with self._client, asyncio.TaskGroup() as group:
+            group.create_task(every(LOOKS, self._look))
+            group.create_task(every(SHEETS, self._visit))
 
-    async def _visit(self) -> None:
-        with self._latencies.of("page"):
+    async def _look(self, due: float) -> None:
+        with self._latencies.of("page", due):
             (await self._client.get("/")).raise_for_status()
-        path = await self._hand_in()
-        with self._latencies.of("read"):
-            await self._follow(f"{path}/stream")
-        with self._latencies.of("see"):
-            (await self._client.get(path)).raise_for_status()
 
-    async def _hand_in(self) -> str:
+    async def _visit(self, due: float) -> None:
+        # Failures are counted where they come about.
+        with suppress(httpx.HTTPError):
+            path = await self._hand_in(due)
+            with self._latencies.of("read"):
+                await self._follow(f"{path}/stream")
+            with self._latencies.of("see"):
+                (await self._client.get(path)).raise_for_status()
+
+    async def _hand_in(self, due: float) -> str:
         # Bytes behind the end make it a sheet that was not read before.
         sheet = self._sheet + f"\n%{secrets.token_hex(8)}\n".encode()
         path = ""
-        with self._latencies.of("hand in"):
+        with self._latencies.of("hand in", due):
             handed_in = await self._client.post(
                 "/api/batch/extract",
                 data={"swimmer": self._meet.busiest},

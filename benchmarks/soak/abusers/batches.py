@@ -51,6 +51,19 @@ class Lister(Abuser):
         return status
 
 
+class LargeSubmitter(Abuser):
+    """Three large batches at once of each of two tenants."""
+
+    name: ClassVar[str] = "large-submits"
+    callers: ClassVar[int] = 6
+    pause: ClassVar[float] = 300.0
+
+    async def abuse(self, caller: int) -> str:
+        target = self.target.of_accomplice if caller % 2 else self.target
+        status, _ = await target.ask(target.json("POST", "/v1/batches", many()))
+        return status
+
+
 RUN = uuid4().hex
 
 

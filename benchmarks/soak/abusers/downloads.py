@@ -1,6 +1,7 @@
 """Downloads that nobody reads."""
 
 import asyncio
+from contextlib import suppress
 from typing import ClassVar
 
 from benchmarks.soak.abuser import Abuser
@@ -8,6 +9,9 @@ from benchmarks.soak.target import Line
 
 RESULTS, RESULT_SIZE = 200, 200_000
 FILES, FILE_SIZE = 20, 5_000_000
+PAYLOAD_SIZE = 1_000_000
+# The server stops reading before it has all of them.
+REQUESTS, SENDING = 100_000, 5.0
 
 
 class DownloadHolder(Abuser):
@@ -44,6 +48,40 @@ class ResultHolder(DownloadHolder):
         batch = await self.submitted("large", [RESULT_SIZE] * RESULTS)
         await self.finished(batch)
         self.path = f"/v1/batches/{batch}/results"
+
+
+class PayloadReader(DownloadHolder):
+    """Asks for a job with a large payload, and does read it."""
+
+    name: ClassVar[str] = "large-payloads"
+    callers: ClassVar[int] = 30
+    pause: ClassVar[float] = 1.0
+
+    async def prepare(self) -> None:
+        batch = await self.submitted("keep", ["x" * PAYLOAD_SIZE])
+        path = f"/v1/batches/{batch}/jobs"
+        (job,) = (await self.target.answer(self.target.request("GET", path)))["jobs"]
+        self.path = f"/v1/jobs/{job['id']}"
+
+    async def abuse(self, caller: int) -> str:
+        status, _ = await self.target.ask(self.target.request("GET", self.path))
+        return status
+
+
+class Pipeliner(Abuser):
+    """Asks many times on one connection, and reads none of the answers."""
+
+    name: ClassVar[str] = "pipelined"
+    callers: ClassVar[int] = 20
+    pause: ClassVar[float] = 2.0
+
+    async def abuse(self, caller: int) -> str:
+        request = f"GET /openapi.json HTTP/1.1\r\nHost: {self.target.host}\r\n\r\n".encode()
+        async with Line(self.target) as line:
+            with suppress(TimeoutError, ConnectionError):
+                async with asyncio.timeout(SENDING):
+                    await line.send(request * REQUESTS)
+            return "dropped" if await line.until_closed(self.hold) else "still open"
 
 
 class ArchiveHolder(DownloadHolder):

@@ -49,3 +49,11 @@ class Guesser(Abuser):
         )
         status, _ = await self.target.ask(request.encode())
         return status
+
+
+class GuessingCrowd(Guesser):
+    """A hundred of them at once."""
+
+    name: ClassVar[str] = "many-wrong-keys"
+    callers: ClassVar[int] = 100
+    pause: ClassVar[float] = 2.0
