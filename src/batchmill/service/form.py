@@ -16,7 +16,7 @@ from batchmill.service.json import parsed
 from batchmill.service.multipart import Fields, Part, Reader, boundary_of
 from batchmill.service.problems import BadRequest
 from batchmill.service.reading import SHORT
-from batchmill.service.requests import MOST_OPTIONS, bounded, most_payload
+from batchmill.service.requests import MOST_OPTIONS, SMALL, bounded, most_payload
 from batchmill.service.schemas import BatchOptionsBody
 from batchmill.service.service import of_request
 from batchmill.submission import Blocks, Item
@@ -56,7 +56,7 @@ class Form:
             await self._drop_last()
 
     def items(self) -> Blocks:
-        return Blocks(self._blocks())
+        return Blocks(self._blocks(), large=len(self._files) * self._payload.size > SMALL)
 
     async def _blocks(self) -> AsyncIterator[list[Any]]:
         """One by one: a payload is held as text, since as Python objects it may take much more."""

@@ -18,14 +18,12 @@ from batchmill.service.caller import caller_of
 from batchmill.service.faults import faults_of_job, unknown_names, validated
 from batchmill.service.json import DEEPEST, LONG, Scanner
 from batchmill.service.problems import MOST_FAULTS, BadRequest
-from batchmill.service.requests import MOST_OPTIONS, bounded, most_payload
+from batchmill.service.requests import MOST_OPTIONS, SMALL, bounded, most_payload
 from batchmill.service.schemas import NewBatch, NewJob
 from batchmill.service.service import Service, of_request
 from batchmill.submission import CALL_JOBS, MOST_JOBS, Blocks, Item, Slow
 
 IN_MEMORY = 262_144
-# The jobs of a body up to this size are kept in memory while the submit waits for a connection.
-SMALL = 1_000_000
 MOST_NAME = 1_000
 LISTS = ("items", "jobs")
 # An option of an object, and an item inside a list inside an object.

@@ -18,6 +18,8 @@ from batchmill.service.service import Service, of_request
 MOST_SINGLE = LIMIT + 65_536
 # Characters of all options of a batch together.
 MOST_OPTIONS = 131_072
+# The jobs of a body up to this size are kept in memory while the submit waits for a connection.
+SMALL = 1_000_000
 # A proxy may believe the first of several, and a server the last.
 SINGLE = (
     "authorization",
