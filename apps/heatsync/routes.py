@@ -162,12 +162,11 @@ async def notify(request: Request, batch: OurBatch, body: NotifyBody) -> dict[st
 @router.get("/result/{code}")
 async def get_result(request: Request, code: str) -> dict[str, Any]:
     """Codes that are wrong count, so that nobody finds one by trying."""
-    if wait := visitors.guesses.wait(client_address(request)):
-        raise visitors.too_often(wait)
+    visitors.require_patience(visitors.guesses, request)
     kept = await extractions.get(mill, code)
     if kept is None:
-        visitors.guesses.allow(client_address(request))
         raise NotFound(f"There is no result {code}.")
+    visitors.guesses.give_back(client_address(request))
     found = kept.extraction
     return {
         "success": True,

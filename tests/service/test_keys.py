@@ -1,8 +1,11 @@
 """Keys: what they let in, and that their secrets are nowhere to be found."""
 
+import asyncio
 import json
 import logging
 import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 from batchmill import Mill
 from batchmill.config import ServiceSettings
 from batchmill.domain.key import Key
-from batchmill.errors import ConfigurationError
+from batchmill.errors import ConfigurationError, DatabaseUnavailable
 from batchmill.service import create_app, guesses
 from tests.cli.conftest import Cli
 from tests.library.tools import later, one, rows
@@ -315,16 +318,79 @@ async def test_wrong_keys_are_slowed_and_not_looked_up(
         assert (await client.get("/v1/batches", headers=elsewhere)).status_code == 200
 
 
-def test_keys_that_were_valid_are_remembered_for_a_while() -> None:
-    now = 1_000.0
-    known = guesses.Guesses(1, clock=lambda: now)
-    key, other = Key.new(), Key.new()
-    known.was_valid(key)
-    known.was_wrong("10.0.0.1", other)
-    known.check("10.0.0.1", key)
+async def test_parallel_guesses_count_before_they_are_looked_up(
+    served: Served, sql: psycopg.Connection[Any]
+) -> None:
+    make_key(sql, "ada")
+    async with served(wrong_keys_per_minute=5) as client:
+        answers = await asyncio.gather(*(wrong(client) for _ in range(100)))
+        assert Counter(each.status_code for each in answers) == {401: 5, 429: 95}
+
+
+async def test_parallel_requests_with_one_key_are_one_guess(
+    served: Served, sql: psycopg.Connection[Any]
+) -> None:
+    valid, other, revoked = make_key(sql, "ada"), make_key(sql, "ada"), Key.new().text
+    async with served(wrong_keys_per_minute=5) as client:
+        for key in (valid, other):
+            answers = await asyncio.gather(*(wrong(client, key) for _ in range(100)))
+            assert Counter(each.status_code for each in answers) == {200: 100}
+        answers = await asyncio.gather(*(wrong(client, revoked) for _ in range(100)))
+        assert Counter(each.status_code for each in answers) == {401: 5, 429: 95}
+
+
+class Lookups:
+    """What the database knows of keys, and how often it was asked."""
+
+    def __init__(self, *valid: Key):
+        self.valid = valid
+        self.count = 0
+
+    def of(self, key: Key) -> Callable[[], Awaitable[bool | None]]:
+        async def look() -> bool | None:
+            self.count += 1
+            return True if key in self.valid else None
+
+        return look
+
+
+async def test_keys_that_were_valid_are_remembered_for_a_while() -> None:
+    known = guesses.Guesses(1, clock=lambda: 1_000.0)
+    key, other, here = Key.new(), Key.new(), "10.0.0.1"
+    more = [Key.new() for _ in range(guesses.MOST_REMEMBERED)]
+    lookups = Lookups(key, *more)
+    assert await known.look_up(here, key, lookups.of(key))
+    assert await known.look_up(here, other, lookups.of(other)) is None
+    assert await known.look_up(here, key, lookups.of(key))
     with pytest.raises(guesses.TooManyTries):
-        known.check("10.0.0.1", other)
-    for _ in range(guesses.MOST_REMEMBERED):
-        known.was_valid(Key.new())
+        await known.look_up(here, other, lookups.of(other))
+    assert lookups.count == 3
+    for each in more:
+        await known.look_up("10.0.0.2", each, Lookups(each).of(each))
     with pytest.raises(guesses.TooManyTries):
-        known.check("10.0.0.1", key)
+        await known.look_up(here, key, lookups.of(key))
+
+
+async def test_a_key_that_could_not_be_looked_up_was_no_guess() -> None:
+    async def fail() -> None:
+        raise DatabaseUnavailable("Postgres does not answer.")
+
+    known = guesses.Guesses(1)
+    for _ in range(10):
+        with pytest.raises(DatabaseUnavailable):
+            await known.look_up("10.0.0.1", Key.new(), fail)
+
+
+async def test_a_proxy_that_is_not_trusted_is_named_in_the_log_once(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    for proxies, lines in (((), 1), (("127.0.0.0/8",), 0)):
+        caplog.clear()
+        async with served(trusted_proxies=proxies) as client:
+            for _ in range(3):
+                headers = {
+                    "Authorization": f"Bearer {Key.new().text}",
+                    "X-Forwarded-For": "6.6.6.6",
+                }
+                await client.get("/v1/batches", headers=headers)
+        assert caplog.text.count("not in BATCHMILL_TRUSTED_PROXIES") == lines

@@ -37,6 +37,21 @@ def test_looking_costs_nothing() -> None:
     assert slowing.allow("10.0.0.1") is None
 
 
+def test_a_try_that_is_given_back_was_none() -> None:
+    clock = Clock()
+    slowing = Slowing(tries=2, seconds=30, clock=clock)
+    for _ in range(100):
+        assert slowing.allow("10.0.0.1") is None
+        slowing.give_back("10.0.0.1")
+    assert [slowing.allow("10.0.0.1") for _ in range(3)] == [None, None, 15]
+    slowing.give_back("10.0.0.1")
+    assert [slowing.allow("10.0.0.1") for _ in range(2)] == [None, 15]
+    # What comes too late gives nobody more tries than there are.
+    clock.now += 1_000
+    slowing.give_back("10.0.0.1")
+    assert [slowing.allow("10.0.0.1") is None for _ in range(3)] == [True, True, False]
+
+
 def test_others_are_not_slowed() -> None:
     slowing = Slowing(tries=1, seconds=30)
     slowing.allow("10.0.0.1")

@@ -1,6 +1,7 @@
 """Who calls: whose key it is, what that may do, and where it may be used."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -59,23 +60,16 @@ async def _admit(request: Request, given: str | None) -> Caller:
     key = Key.read(given) if given else None
     if given and key is None:
         raise NotAuthenticated("That is no key: keys begin with bm_.")
-    address = client_address(request)
-    if key is not None:
-        service.guesses.check(address, key)
-    found = await service.mill.database.value(
-        "admit", key=key and key.id, digest=key and key.digest
+    admit = partial(
+        service.mill.database.value, "admit", key=key and key.id, digest=key and key.digest
     )
-    if key is None and found is None:
-        raise NotAuthenticated("Send a key: Authorization: Bearer bm_…")
-    if key is not None and found is None:
-        service.guesses.was_wrong(address, key)
-        raise NotAuthenticated("This key is not valid: it was revoked, has expired, or never was.")
-    if key is None and service.settings.require_key:
-        raise NotAuthenticated("Send a key: make one with `batchmill keys create`.")
     if key is None:
-        require_local(request)
+        found = await admit()
+        _require_served_without_key(request, is_open=found is not None)
     else:
-        service.guesses.was_valid(key)
+        found = await service.guesses.look_up(client_address(request), key, admit)
+    if found is None:
+        raise NotAuthenticated("This key is not valid: it was revoked, has expired, or never was.")
     if found["retry_after"] is not None:
         raise QuotaExceeded(
             "This tenant has made as many requests as it may in a minute.",
@@ -88,6 +82,15 @@ async def _admit(request: Request, given: str | None) -> Caller:
         scopes=frozenset(Scope(scope) for scope in found["scopes"]),
         key=found["key"],
     )
+
+
+def _require_served_without_key(request: Request, *, is_open: bool) -> None:
+    """`is_open` while no key was ever made."""
+    if not is_open:
+        raise NotAuthenticated("Send a key: Authorization: Bearer bm_…")
+    if of_request(request).settings.require_key:
+        raise NotAuthenticated("Send a key: make one with `batchmill keys create`.")
+    require_local(request)
 
 
 def require_local(request: Request) -> None:
@@ -116,11 +119,14 @@ def name_in(url: str) -> str | None:
 def client_address(request: Request) -> str:
     """The client's, by the word of trusted proxies alone: the nearest address that is none of
     theirs."""
-    proxies = of_request(request).proxies
-    said = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+    service = of_request(request)
+    said = request.headers.getlist("x-forwarded-for")
     address = peer_of(request)
-    while (here := read_address(address)) and any(here in network for network in proxies):
-        if not said or not (there := read_address(said.pop().strip())):
+    if said and not service.is_proxy(address):
+        service.warn_of_unknown_proxy(address)
+    rest = ",".join(said).split(",")
+    while service.is_proxy(address):
+        if not rest or not (there := read_address(rest.pop().strip())):
             break
         address = str(there)
     return address

@@ -1,9 +1,12 @@
-"""Wrong keys: whoever tries many of them from one address has to wait."""
+"""Wrong keys: an address that tries many of them has to wait."""
 
+import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
+from weakref import WeakValueDictionary
 
 from batchmill.domain.key import Key
 from batchmill.errors import QuotaExceeded
@@ -15,6 +18,8 @@ log = logging.getLogger("batchmill.service")
 REMEMBERED_SECONDS = 600.0
 MOST_REMEMBERED = 10_000
 LINE_SECONDS = 60.0
+
+Lookup = Callable[[], Awaitable[Any]]
 
 
 class TooManyTries(QuotaExceeded):
@@ -31,25 +36,45 @@ class Guesses:
         self._tries = Slowing(tries=per_minute, seconds=60, clock=clock)
         self._lines = Slowing(tries=1, seconds=LINE_SECONDS, clock=clock)
         self._valid: OrderedDict[bytes, float] = OrderedDict()
+        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
         self._clock = clock
 
-    def check(self, address: str, key: Key) -> None:
-        """Before the key is looked up."""
-        wait = self._tries.wait(address)
-        if wait is not None and self._valid.get(key.digest, 0.0) < self._clock():
+    async def look_up(self, address: str, key: Key, look: Lookup) -> Any:
+        """What `look` returns, which is None for a key that is not valid."""
+        if not self._is_known(key):
+            # Parallel requests with one key are one guess: the first of them finds out for all.
+            async with self._turns.setdefault(key.digest, asyncio.Lock()):
+                if not self._is_known(key):
+                    return await self._guess(address, key, look)
+        if (found := await look()) is None:
+            self._tries.allow(address)
+        self._note(address, key, is_valid=found is not None)
+        return found
+
+    async def _guess(self, address: str, key: Key, look: Lookup) -> Any:
+        """The try counts before it is known to be wrong, so that parallel ones count too."""
+        if (wait := self._tries.allow(address)) is not None:
             raise TooManyTries(
                 "Too many keys from this address were not valid: try again later.",
                 retry_after=wait,
             )
+        is_wrong = False
+        try:
+            is_wrong = (found := await look()) is None
+        finally:
+            if not is_wrong:
+                self._tries.give_back(address)
+        self._note(address, key, is_valid=found is not None)
+        return found
 
-    def was_valid(self, key: Key) -> None:
-        self._valid.pop(key.digest, None)
-        self._valid[key.digest] = self._clock() + REMEMBERED_SECONDS
-        if len(self._valid) > MOST_REMEMBERED:
-            self._valid.popitem(last=False)
+    def _is_known(self, key: Key) -> bool:
+        return self._valid.get(key.digest, 0.0) >= self._clock()
 
-    def was_wrong(self, address: str, key: Key) -> None:
+    def _note(self, address: str, key: Key, *, is_valid: bool) -> None:
         self._valid.pop(key.digest, None)
-        self._tries.allow(address)
-        if self._lines.allow(address) is None:
+        if is_valid:
+            self._valid[key.digest] = self._clock() + REMEMBERED_SECONDS
+            if len(self._valid) > MOST_REMEMBERED:
+                self._valid.popitem(last=False)
+        elif self._lines.allow(address) is None:
             log.warning("Someone at %s has a key that is not valid.", address)

@@ -12,9 +12,10 @@ from fastapi import Depends, Request
 from batchmill.config import ServiceSettings
 from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
-from batchmill.service.addresses import networks
+from batchmill.service.addresses import networks, read_address
 from batchmill.service.guesses import Guesses
 from batchmill.service.reading import Reading
+from batchmill.service.slowing import Slowing
 from batchmill.service.sse import StreamOptions, Streams
 from batchmill.service.stopping import called_on_signals
 from batchmill.service.streaming import DownloadOptions, Downloads
@@ -23,12 +24,15 @@ from batchmill.worker.worker import Worker, WorkerOptions
 
 log = logging.getLogger("batchmill.service")
 
+PROXY_LINE_SECONDS = 3_600.0
+
 
 class Service:
     def __init__(self, mill: Mill, settings: ServiceSettings, worker: WorkerOptions | None):
         self.mill = mill
         self.settings = settings
-        self.proxies = networks(settings.trusted_proxies)
+        self._proxies = networks(settings.trusted_proxies)
+        self._proxy_lines = Slowing(tries=1, seconds=PROXY_LINE_SECONDS)
         self.stopping = asyncio.Event()
         options = StreamOptions(
             keep_alive=settings.keep_alive,
@@ -64,6 +68,19 @@ class Service:
             async with self.streams:
                 with called_on_signals(self.stop):
                     yield
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether it is a proxy whose word counts."""
+        found = read_address(address)
+        return found is not None and any(found in network for network in self._proxies)
+
+    def warn_of_unknown_proxy(self, address: str) -> None:
+        if self._proxy_lines.allow("") is None:
+            log.warning(
+                "%s sends X-Forwarded-For but is not in BATCHMILL_TRUSTED_PROXIES, so all of its "
+                "clients count as one address. Add it if it is your proxy.",
+                address,
+            )
 
     def stop(self) -> None:
         """Ends the streams, and lets the worker drain meanwhile; other requests are answered."""

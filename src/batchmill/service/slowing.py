@@ -13,13 +13,14 @@ class Slowing:
     """Gives each address `tries` at once; they come back one by one, all of them in `seconds`.
 
         guesses = Slowing(tries=20, seconds=60)
-        if (wait := guesses.wait(address)) is not None:
+        if (wait := guesses.allow(address)) is not None:
             ...  # Refuse with 429 and Retry-After: wait. Do not look anything up.
-        if not is_right(code):
-            guesses.allow(address)
+        if await is_right(code):
+            guesses.give_back(address)
 
-    `wait` only looks, so that right guesses cost nothing. Where every call counts, for example for
-    mails, use `allow` alone: it counts the call, and returns None or the seconds to wait.
+    A try counts before the guess is looked up, or any number of parallel guesses would pass. With
+    `give_back`, right guesses cost nothing. Where every call counts, for example for mails, use
+    `allow` alone.
 
     It lives in the memory of one process. The table is bounded: the address that tried least
     recently is forgotten first. The addresses of one IPv6 network count as one.
@@ -56,6 +57,12 @@ class Slowing:
         self._full_at[network] = since + self._pause
         self._forget()
         return None
+
+    def give_back(self, address: str) -> None:
+        """Takes back a try that `allow` counted."""
+        network = counted_as(address)
+        if network in self._full_at:
+            self._full_at[network] -= self._pause
 
     def __len__(self) -> int:
         return len(self._full_at)

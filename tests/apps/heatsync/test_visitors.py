@@ -1,6 +1,7 @@
 """Visitors take turns, and none of them uses up what is meant for all."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from tests.library.tools import one, rows, until
 from tests.notify.mailbox import Mailbox
 
 FIRST = next(iter(SHEETS.items()))
+LETTERS = str.maketrans("0123456789", "ABCDEFGHJK")
 PROXY = {"BATCHMILL_TRUSTED_PROXIES": "127.0.0.0/8"}
 STARTS = """select b.tenant from batchmill.events e join batchmill.batches b on b.id = e.batch_id
     where e.type = 'job_started' and e.data ->> 'task' = 'heatsync.extract' order by e.at, e.number"""
@@ -266,6 +268,13 @@ async def test_share_codes_cannot_be_guessed_for_long(start: Start) -> None:
         for _ in range(30):
             answer = await client.get(f"/api/result/{code}", headers=at("203.0.113.1"))
             assert answer.status_code == 200
+
+
+async def test_share_codes_cannot_be_guessed_in_parallel_either(start: Start) -> None:
+    async with start(**PROXY) as heatsync, heatsync.client() as client:
+        codes = [f"{n:08}".translate(LETTERS) for n in range(100)]
+        answers = await asyncio.gather(*(client.get(f"/api/result/{code}") for code in codes))
+    assert Counter(each.status_code for each in answers) == {404: 20, 429: 80}
 
 
 async def test_pages_of_meets_are_fetched_so_often_for_one_visitor(start: Start) -> None:
