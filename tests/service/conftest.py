@@ -33,11 +33,13 @@ Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
 @asynccontextmanager
 async def running(
-    app: FastAPI, settings: ServiceSettings | None = None
+    app: FastAPI, settings: ServiceSettings | None = None, config: uvicorn.Config | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
+    """`config` is for a server other than that of `batchmill serve`."""
+    config = config or configuration(app, settings or ServiceSettings(), lifespan="on")
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(configuration(app, settings or ServiceSettings(), lifespan="on"))
+        server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         await until(lambda: server.started or serving.done())
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"

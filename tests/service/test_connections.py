@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI, Request
+from fastapi.responses import StreamingResponse
 
 from batchmill.config import ServiceSettings
 from batchmill.service.protocol import MOST_HEADER_BYTES, MOST_HEADERS
+from tests.library.tools import until
 from tests.service.conftest import running
 from tests.service.processes import Program
 
@@ -60,6 +63,22 @@ class Connection:
             pass
         return found
 
+    async def some(self) -> bytes:
+        """The next megabyte, or what is left."""
+        try:
+            return await self._reader.readexactly(MEGABYTE)
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+
+    def take_little(self) -> None:
+        """Leaves the kernel little room for what is not read here."""
+        at = self._writer.get_extra_info("socket")
+        at.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+
+    async def first_byte(self) -> None:
+        """Waits for an answer to begin. Asyncio takes a little more, and then reads no more."""
+        await self._reader.readexactly(1)
+
     async def statuses(self) -> list[int]:
         """Of all answers until the server closes the connection."""
         return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", await self.end())]
@@ -85,6 +104,18 @@ def application(released: asyncio.Event) -> FastAPI:
     @app.get("/long")
     async def long() -> str:
         return "x" * 12 * MEGABYTE
+
+    @app.get("/small")
+    async def small() -> str:
+        return "x" * 60_000
+
+    @app.get("/some")
+    async def some() -> str:
+        return "x" * 400_000
+
+    @app.post("/early")
+    async def early() -> StreamingResponse:
+        return StreamingResponse(b"x" * 60_000 for _ in range(200))
 
     @app.get("/hold")
     async def hold() -> None:
@@ -249,15 +280,40 @@ async def test_an_idle_connection_is_closed_whatever_dribbles_in() -> None:
         assert await rest == b""
 
 
-async def test_a_client_that_reads_no_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("batchmill.service.protocol.LINGER_SECONDS", 0.3)
-    async with serving(idle_seconds=0.3, connections=16) as connect:
-        connections = [await connect() for _ in range(16)]
-        for each in connections:
-            each.write(b"GET /long HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        # There is room for others again, although none of these has read anything.
-        while await (await connect()).first_answer(GET) != 200:
-            pass
+LONG = b"GET /long HTTP/1.1\r\nHost: a\r\n"
+UNREAD = {
+    "one answer, kept open": LONG + b"\r\n",
+    "one answer, then closed": LONG + b"Connection: close\r\n\r\n",
+    "answers behind one another": (LONG + b"\r\n").replace(b"/long", b"/some") * 15,
+    "small answers behind one another": (LONG + b"\r\n").replace(b"/long", b"/small") * 15,
+    "an answer before its body is sent": b"POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked"
+    b"\r\n\r\n" + b"186a0\r\n" + b"x" * 100_000 + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("text", UNREAD.values(), ids=UNREAD)
+async def test_a_client_that_reads_no_answer_is_dropped(
+    text: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        async with serving(patience=1, idle_seconds=600, body_seconds=600) as connect:
+            for _ in range(4):
+                connection = await connect()
+                connection.take_little()
+                connection.write(text)
+                await connection.first_byte()
+            await until(lambda: caplog.text.count("did not read: dropped") == 4)
+
+
+async def test_a_client_that_reads_slowly_is_served_to_the_end() -> None:
+    async with serving(patience=1) as connect:
+        connection = await connect()
+        connection.write(LONG + b"\r\n")
+        size = 0
+        # Three times as long as a client may read nothing.
+        while size < 12 * MEGABYTE:
+            size += len(await connection.some())
+            await asyncio.sleep(0.25)
 
 
 AMBIGUOUS = {

@@ -1,8 +1,13 @@
 """Each endpoint, the way it is meant."""
 
+import json
+from typing import Any
+
 import httpx
 import pytest
 
+from batchmill import Mill
+from batchmill.service import create_app
 from tests.service.tools import Tenant, problem
 
 
@@ -116,6 +121,73 @@ async def test_schedules_are_made_changed_and_deleted(ada: Tenant, bob: Tenant) 
         assert problem(await bob.client.post(answer.request.url)) == (404, "not_found")
     assert (await ada.client.delete("/v1/schedules/every night")).status_code == 204
     assert problem(await ada.client.delete("/v1/schedules/every night")) == (404, "not_found")
+
+
+async def test_payloads_and_results_are_shown_as_they_were_stored(ada: Tenant) -> None:
+    """They are not read and written again, which blocks the event loop if they are large."""
+    batch = await ada.batch("keep", [1])
+    await ada.finished(batch)
+    (job,) = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
+    ada.house.sql.execute(
+        """update batchmill.finished set payload = '[1,  2 ]', result = '{"a":  3 }' where id = %s""",
+        [job["id"]],
+    )
+    answer = await ada.client.get(f"/v1/jobs/{job['id']}")
+    assert '"payload":[1,  2 ],"result":{"a":  3 }}' in answer.text
+    assert (answer.json()["task"], answer.json()["labels"]) == ("keep", {})
+    assert (await ada.client.get(f"/v1/jobs/{job['id']}/result")).text == '{"a":  3 }'
+    body = {"cron": "0 3 * * *", "task": "keep", "payload": 1}
+    assert (await ada.client.put("/v1/schedules/nightly", json=body)).status_code == 200
+    ada.house.sql.execute("update batchmill.schedules set payload = '[4,  5 ]'")
+    answer = await ada.client.get("/v1/schedules")
+    assert '"payload":[4,  5 ]' in answer.text
+    assert answer.json()["schedules"][0]["cron"] == "0 3 * * *"
+
+
+async def test_the_payload_of_a_schedule_is_small_and_so_are_pages(ada: Tenant) -> None:
+    body = {"cron": "0 3 * * *", "task": "keep", "payload": "x" * 65_534}
+    for n in range(9):
+        assert (await ada.client.put(f"/v1/schedules/{n}", json=body)).status_code == 200
+    for size, code in ((65_535, "payload_too_large"), (150_000, "too_large")):
+        body["payload"] = "x" * size
+        answer = await ada.client.put("/v1/schedules/large", json=body)
+        assert problem(answer) == (413, code)
+    first = (await ada.client.get("/v1/schedules")).json()
+    assert len(first["schedules"]) == 4
+    found = await pages(ada, "/v1/schedules", "schedules", 100)
+    assert [each["name"] for each in found] == [str(n) for n in range(9)]
+
+
+async def test_the_description_is_rendered_once_and_sent_in_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A client that does not read it must not cost much: it needs no key."""
+    app = create_app(Mill("postgresql://nowhere"))
+    rendered: list[Any] = []
+    described = app.openapi
+    monkeypatch.setattr(app, "openapi", lambda: rendered.append(described()) or rendered[-1])
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/openapi.json", "query_string": b""}
+    for _ in range(3):
+        sent.clear()
+        await app({**scope, "headers": [], "http_version": "1.1"}, None, send)  # type: ignore[arg-type]
+    assert len(rendered) == 1
+    bodies = [each["body"] for each in sent if each["type"] == "http.response.body"]
+    assert max(map(len, bodies)) <= 16_384
+    assert json.loads(b"".join(bodies)) == rendered[0]
+    assert int(dict(sent[0]["headers"])[b"content-length"]) == len(b"".join(bodies))
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/docs/swagger-ui/swagger-ui.css"])
+async def test_browsers_do_not_guess_what_the_description_is(path: str, ada: Tenant) -> None:
+    answer = await ada.client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-cache"
 
 
 async def test_the_version_and_the_description_can_be_had_without_a_key(ada: Tenant) -> None:

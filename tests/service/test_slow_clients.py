@@ -1,5 +1,6 @@
 """Large answers cost the server little memory, also for clients that do not read them."""
 
+import asyncio
 import hashlib
 import json
 import socket
@@ -13,12 +14,18 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+import uvicorn
+from fastapi import FastAPI
+from starlette.middleware.base import BaseHTTPMiddleware
 
+from batchmill import Mill
+from batchmill.config import ServiceSettings
+from batchmill.service import service_router
 from tests.library.tools import one, until
-from tests.service.conftest import Served
+from tests.service.conftest import Served, running
 from tests.service.large import downloaded, memory
 from tests.service.processes import serve
-from tests.service.tools import problem
+from tests.service.tools import problem, submitted
 
 LARGE = 900_000
 BATCH = """
@@ -63,6 +70,12 @@ def not_reading(url: str, path: str) -> Iterator[socket.socket]:
         client.connect((at.host, at.port))
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: {at.host}:{at.port}\r\n\r\n".encode())
         yield client
+
+
+async def answered(client: socket.socket) -> None:
+    """Waits for the answer to begin, and leaves it unread."""
+    start = await asyncio.to_thread(client.recv, 12, socket.MSG_PEEK)
+    assert start == b"HTTP/1.1 200"
 
 
 @on_linux
@@ -122,16 +135,56 @@ async def test_downloads_at_once_are_bounded(
     async with served(downloads_per_tenant=2) as client:
         with ExitStack() as clients:
             for _ in range(2):
-                clients.enter_context(not_reading(str(client.base_url), f"{batch}/results"))
+                waiting = clients.enter_context(
+                    not_reading(str(client.base_url), f"{batch}/results")
+                )
+                await answered(waiting)
             for path in ("results", "archive"):
-                while (answer := await client.get(f"{batch}/{path}")).status_code == 200:
-                    pass
+                answer = await client.get(f"{batch}/{path}")
                 assert problem(answer) == (429, "too_many_downloads")
                 assert answer.headers["Retry-After"] == "30"
-        while (answer := await client.get(f"{batch}/results")).status_code != 200:
-            pass
+        await until_served(client, batch)
     async with served(downloads_per_process=0) as client:
         answer = await client.get(f"{batch}/results")
+        assert problem(answer) == (503, "server_full")
+
+
+@pytest.mark.parametrize("is_ours", [True, False], ids=["batchmill serve", "another server"])
+async def test_a_download_counts_as_long_as_its_connection_lasts(
+    is_ours: bool, shop: Mill, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A middleware of this kind hides the connection. Only our own server can end it then."""
+    batch = batch_of(sql, 20)
+    settings = ServiceSettings(patience=1, downloads_per_tenant=1)
+    app = FastAPI()
+    app.include_router(service_router(shop, settings=settings))
+    app.add_middleware(BaseHTTPMiddleware, dispatch=lambda request, call: call(request))
+    other = None if is_ours else uvicorn.Config(app, log_config=None, ws="none")
+    with caplog.at_level("INFO"):
+        async with running(app, settings, other) as client:
+            with not_reading(str(client.base_url), f"{batch}/results") as waiting:
+                await answered(waiting)
+                await until(lambda: "did not read: dropped" in caplog.text)
+                if is_ours:
+                    await until_served(client, batch)
+                else:
+                    answer = await client.get(f"{batch}/results")
+                    assert problem(answer) == (429, "too_many_downloads")
+            await until_served(client, batch)
+
+
+async def until_served(client: httpx.AsyncClient, batch: str) -> None:
+    while (await client.get(f"{batch}/results")).status_code != 200:
+        pass
+
+
+async def test_what_has_changed_something_is_answered_however_many_download(
+    served: Served,
+) -> None:
+    labels = {"é" * 490 + str(n): "é" * 500 for n in range(64)}
+    async with served(downloads_per_process=0) as client:
+        batch = await submitted(client, "hold", [1], labels=labels)
+        answer = await client.get(batch["links"]["self"])
         assert problem(answer) == (503, "server_full")
 
 

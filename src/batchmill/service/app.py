@@ -62,7 +62,7 @@ def create_app(
         title="batchmill",
         description="Durable batches of slow work on Postgres.",
         version=version("batchmill"),
-        openapi_url="/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

@@ -1,29 +1,57 @@
-"""The description to look at and to try, without a file from elsewhere."""
+"""The description to look at and to try, without a file from elsewhere. It needs no key."""
 
+from functools import lru_cache
 from importlib.resources import files
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse
+from pydantic_core import to_json
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from batchmill.service.requests import guarded
+from batchmill.service.streaming import InPieces
 
 SWAGGER_UI = files("batchmill.service") / "static" / "swagger-ui"
 
-router = APIRouter(include_in_schema=False)
-
-
-@router.get("/docs")
-async def get_docs(request: Request) -> HTMLResponse:
-    root = request.scope.get("root_path", "")
-    return get_swagger_ui_html(
-        openapi_url=f"{root}/openapi.json",
-        title=request.app.title,
-        swagger_js_url=f"{root}/docs/swagger-ui/swagger-ui-bundle.js",
-        swagger_css_url=f"{root}/docs/swagger-ui/swagger-ui.css",
-        swagger_favicon_url="data:,",
-    )
-
 
 def add_docs(app: FastAPI) -> None:
-    app.include_router(router)
-    app.mount("/docs/swagger-ui", StaticFiles(directory=str(SWAGGER_UI)))
+    @lru_cache(maxsize=4)
+    def description(root: str) -> bytes:
+        """Rendered once for each path that the application is mounted at, usually one."""
+        servers = {"servers": [{"url": root}]} if root else {}
+        return to_json({**app.openapi(), **servers})
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def get_description(request: Request) -> Response:
+        return public(InPieces(description(root_of(request)), media_type="application/json"))
+
+    @app.get("/docs", include_in_schema=False)
+    async def get_docs(request: Request) -> Response:
+        root = root_of(request)
+        return public(
+            get_swagger_ui_html(
+                openapi_url=f"{root}/openapi.json",
+                title=app.title,
+                swagger_js_url=f"{root}/docs/swagger-ui/swagger-ui-bundle.js",
+                swagger_css_url=f"{root}/docs/swagger-ui/swagger-ui.css",
+                swagger_favicon_url="data:,",
+            )
+        )
+
+    app.mount("/docs/swagger-ui", PublicFiles(directory=str(SWAGGER_UI)))
+
+
+class PublicFiles(StaticFiles):
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        return public(await super().get_response(path, scope))
+
+
+def root_of(request: Request) -> str:
+    return request.scope.get("root_path", "").rstrip("/")
+
+
+def public(response: Response) -> Response:
+    """Anyone may keep it, and asks whether it is still the same."""
+    response.headers.setdefault("Cache-Control", "no-cache")
+    return guarded(response)

@@ -5,7 +5,10 @@ ever for the rest of a request.
 """
 
 import json
+import logging
 import math
+import socket
+from contextlib import suppress
 from enum import Enum
 from http import HTTPStatus
 from typing import Any
@@ -16,10 +19,14 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from batchmill.service.connections import Connections
 from batchmill.service.problems import MEDIA_TYPE
 
+log = logging.getLogger("batchmill.service")
+
 # Of one request: its first line and all headers, or what comes between two pieces of its body.
 MOST_HEADER_BYTES = 65_536
 MOST_HEADERS = 200
 MOST_PIPELINED = 16
+# In the kernel, beyond what is on its way to the client.
+MOST_UNSENT_BYTES = 131_072
 # A client that still sends is read for so long, or it would get no answer but a reset.
 LINGER_SECONDS = 5.0
 LINGER_BODY_SECONDS = 30.0
@@ -60,13 +67,17 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unfinished = 0
         self._body_bytes = 0
         self._was_held = False
+        # Bytes that waited to be sent at the last check, and when the client last took some.
         self._unsent = 0
+        self._read_at = 0.0
 
     # From the transport
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        _bound_unsent(transport)
         self.address = self._all.counted_address(self.client[0]) if self.client else None
+        self._read_at = self.loop.time()
         self._await(Phase.REQUEST, self._settings.header_seconds)
         if not self._all.enter(self):
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many connections.")
@@ -175,8 +186,26 @@ class BoundedProtocol(HttpToolsProtocol):
     # Time
 
     def check(self, now: float) -> None:
-        if now < self._deadline:
-            return
+        if self._is_unread(now):
+            log.info("A client at %s did not read: dropped.", self.address or "a proxy")
+            self.transport.abort()
+        elif now >= self._deadline:
+            self._end_phase()
+
+    def _is_unread(self, now: float) -> bool:
+        """Whether the client has read nothing of an answer for as long as it may."""
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent:
+            self._read_at = now
+        self._unsent = unsent
+        return now - self._read_at >= self._settings.patience
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        # The client has read, even if as much has been written again by the next check.
+        self._read_at = self.loop.time()
+
+    def _end_phase(self) -> None:
         match self._phase:
             case Phase.REQUEST:
                 self._close()
@@ -188,8 +217,8 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The body comes too slowly.")
             case Phase.BODY:
                 self._await_body()
-            case Phase.CLOSE if 0 < self.transport.get_write_buffer_size() < self._unsent:
-                self._close()
+            case Phase.CLOSE if self._unsent:
+                self._await(Phase.CLOSE, LINGER_SECONDS)
             case _:
                 self.transport.abort()
 
@@ -253,9 +282,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle.keep_alive = False
 
     def _close(self) -> None:
-        """Closes when all is sent. A client that does not read is not waited for."""
+        """Closes when all is sent."""
         self._is_deaf = True
-        self._unsent = self.transport.get_write_buffer_size()
         self._await(Phase.CLOSE, LINGER_SECONDS)
         self.transport.close()
 
@@ -273,6 +301,15 @@ class BoundedProtocol(HttpToolsProtocol):
         ]
         lines = b"".join(b"%b: %b\r\n" % header for header in headers)
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
+
+
+def _bound_unsent(transport: Any) -> None:
+    """Keeps the kernel from taking megabytes that the client has no room for. So a client that does
+    not read costs little, and one that reads slowly is seen to read."""
+    at = transport.get_extra_info("socket")
+    if at is not None and at.family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(AttributeError, OSError):
+            at.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_UNSENT_BYTES)
 
 
 def _headers_too_large() -> Refused:

@@ -14,8 +14,9 @@ from batchmill.service.json import parsed
 from batchmill.service.problems import BadRequest, TooLarge, answer
 from batchmill.service.service import Service, of_request
 
-# One payload, as the tasks of most have it, and what is around it. Batches are read otherwise.
-MOST_SINGLE = LIMIT + 65_536
+# A schedule whose payload is as large as may be, or twice that for those who escape characters.
+# Batches are read otherwise, and nothing else is larger.
+MOST_SINGLE = 2 * 65_536
 # Characters of all options of a batch together.
 MOST_OPTIONS = 131_072
 # The jobs of a body up to this size are kept in memory while the submit waits for a connection.
@@ -86,6 +87,8 @@ class ProblemRoute(APIRoute):
 
 
 def patient(request: Request, response: Response) -> Response:
+    if request.method not in ("GET", "HEAD"):
+        return response
     caller: Caller | None = getattr(request.state, "batchmill_caller", None)
     return of_request(request).downloads.patient(response, caller and caller.tenant)
 

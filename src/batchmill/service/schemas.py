@@ -106,7 +106,8 @@ class LimitChange(Strict):
 class NewSchedule(Strict):
     cron: Name
     task: Name
-    payload: JsonValue = None
+    # Any, since the body was JSON: pydantic would walk through all of it once more.
+    payload: Any = None
     timezone: Name = "UTC"
     missed: Missed = Missed.ONCE
     priority: Priority = 0

@@ -19,6 +19,7 @@ from batchmill.service.problems import ServerFull, answer
 log = logging.getLogger("batchmill.service.streams")
 
 PIECE = 65_536
+SMALL_PIECE = 16_384
 
 
 class Stalled(Exception):
@@ -26,7 +27,8 @@ class Stalled(Exception):
 
 
 class Streamed(Response):
-    """Ends when the client leaves. One that reads nothing for `patience` seconds is dropped."""
+    """Ends when the client leaves. One that reads nothing for `patience` seconds is dropped, if the
+    server lets us; in any case the response lasts, and counts, as long as the connection."""
 
     def __init__(
         self,
@@ -49,8 +51,8 @@ class Streamed(Response):
             await self._send_all(send)
         except Stalled:
             log.info("A client of %s did not read: dropped.", scope.get("path"))
-            if hang_up(receive):
-                await watching
+            hang_up(receive)
+            await watching
         except OSError:
             # Some servers raise it for a client that is gone.
             pass
@@ -77,6 +79,19 @@ class Streamed(Response):
             "status": self.status_code,
             "headers": self.raw_headers,
         }
+
+
+class InPieces(Response):
+    """A body that all clients share. A client that does not read it costs the buffer of its
+    connection, and not a copy of the whole."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **head})
+        for place in range(0, len(self.body), SMALL_PIECE):
+            piece = self.body[place : place + SMALL_PIECE]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 class TooManyDownloads(QuotaExceeded):
@@ -111,7 +126,8 @@ class Downloads:
         return Download(self, tenant, chunks, self._options.patience, headers, status, media_type)
 
     def patient(self, response: Response, tenant: str | None) -> Response:
-        """An answer that is large and ready, written as patiently as others."""
+        """An answer that is large and ready, written and counted as others are. It may be refused,
+        so it must not be the answer to a request that has changed something."""
         body = getattr(response, "body", b"")
         if isinstance(response, Streamed) or len(body) <= PIECE:
             return response
@@ -221,11 +237,9 @@ def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(gathered)
 
 
-def hang_up(receive: Receive) -> bool:
+def hang_up(receive: Receive) -> None:
     """ASGI can only close a connection, which waits for a client that does not read. What uvicorn
-    receives from can do better."""
+    receives from can do better, unless a middleware wraps it."""
     transport = getattr(getattr(receive, "__self__", None), "transport", None)
-    if transport is None:
-        return False
-    transport.abort()
-    return True
+    if transport is not None:
+        transport.abort()

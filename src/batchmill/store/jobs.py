@@ -1,8 +1,11 @@
 """Reading jobs."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
+
+from pydantic_core import from_json
 
 from batchmill.domain.job import JobError, JobRecord, JobState, Progress, shown_labels
 from batchmill.errors import NotFound
@@ -14,6 +17,12 @@ PAGE_BYTES = 256 * 1024
 
 
 async def get(database: Database, job_id: int) -> JobRecord:
+    found = await get_written(database, job_id)
+    return replace(found, payload=_value(found.payload), result=_value(found.result))
+
+
+async def get_written(database: Database, job_id: int) -> JobRecord:
+    """Its payload and result are JSON text, as they were stored."""
     found = await database.rows("job", job=job_id)
     if not found:
         raise NotFound(f"There is no job {job_id}.")
@@ -78,6 +87,10 @@ def record(row: dict[str, Any]) -> JobRecord:
     row["labels"] = shown_labels(row["labels"])
     row["attempts"] = row["attempts"] or []
     return JobRecord(**row)
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else from_json(text)
 
 
 def _error(error: dict[str, Any]) -> JobError:

@@ -1,35 +1,48 @@
 """Jobs: look, get the result, cancel, retry."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 from pydantic import BeforeValidator
 
 from batchmill.domain.job import JobState
 from batchmill.errors import Conflict
-from batchmill.service import schemas
+from batchmill.service import schemas, written
 from batchmill.service.caller import Reader, Submitter
 from batchmill.service.pages import digits
 from batchmill.service.requests import ProblemRoute
+from batchmill.store import jobs
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=ProblemRoute)
 
 JobId = Annotated[int, BeforeValidator(digits), Path(ge=1, le=2**63 - 1)]
 
 
-@router.get("/{id}")
-async def get_job(caller: Reader, id: JobId) -> schemas.Job:
+@router.get(
+    "/{id}",
+    response_class=Response,
+    responses={200: {"model": schemas.Job, "description": "The job."}},
+)
+async def get_job(caller: Reader, id: JobId) -> Response:
     """With its attempts that failed."""
-    return schemas.job(await caller.mill.job(id).get())
+    record = await jobs.get_written(caller.mill.database, id)
+    texts = {"payload": record.payload, "result": record.result}
+    return written.answer(written.with_texts(schemas.Job.model_validate(record), texts))
 
 
-@router.get("/{id}/result")
-async def get_result(caller: Reader, id: JobId) -> Any:
+@router.get(
+    "/{id}/result",
+    response_class=Response,
+    responses={
+        200: {"content": {"application/json": {"schema": {}}}, "description": "The result."}
+    },
+)
+async def get_result(caller: Reader, id: JobId) -> Response:
     """The bare result; 409 while there is none."""
-    record = await caller.mill.job(id).get()
+    record = await jobs.get_written(caller.mill.database, id)
     if record.state is not JobState.COMPLETED:
         raise Conflict(f"Job {id} is {record.state}, so it has no result.")
-    return record.result
+    return written.answer(record.result or "null")
 
 
 @router.post("/{id}/cancel")

@@ -2,29 +2,36 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 
-from batchmill.service import schemas
+from batchmill.service import schemas, written
 from batchmill.service.caller import Administrator, Reader
 from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
+from batchmill.store import schedules
 
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=ProblemRoute)
 
 ScheduleName = Annotated[str, Path(min_length=1, max_length=500)]
 
 
-@router.get("")
-async def list_schedules(
-    caller: Reader, size: Size = 100, cursor: Cursor = None
-) -> schemas.Schedules:
-    """In the order of their names."""
+@router.get(
+    "",
+    response_class=Response,
+    responses={200: {"model": schemas.Schedules, "description": "A page of them."}},
+)
+async def list_schedules(caller: Reader, size: Size = 100, cursor: Cursor = None) -> Response:
+    """In the order of their names. A page has fewer than `size` if their payloads are large."""
     pages = Pages(caller, "schedules")
     after = await pages.place(cursor, str, str) or ("", "")
-    found = await caller.mill.schedules.all(after=after, count=size + 1)
-    return schemas.Schedules(
-        schedules=[schemas.Schedule.model_validate(each) for each in found[:size]],
-        next=await pages.next(found, size, lambda last: (last.name, last.tenant)),
+    found, has_more = await schedules.page(caller.mill.database, after, size)
+    next = await pages.cursor(found[-1]["name"], found[-1]["tenant"]) if has_more else None
+    lines = written.list_of(
+        written.with_texts(schemas.Schedule.model_validate(row), {"payload": row["payload"]})
+        for row in found
+    )
+    return written.answer(
+        written.with_texts(schemas.Schedules(schedules=[], next=next), {"schedules": lines})
     )
 
 

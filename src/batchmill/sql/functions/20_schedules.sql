@@ -62,10 +62,16 @@ language sql security definer set search_path = batchmill, pg_catalog, pg_temp a
     delete from schedules where tenant = of_tenant and name = of_name and is_own(tenant) returning name
 $$;
 
--- Files live as long as what names them, and a schedule has no end.
+-- Files live as long as what names them, and a schedule has no end. Lists show all payloads, so they are small.
 create function check_scheduled(payload json) returns void
 language plpgsql as $$
+declare
+    at_most constant integer := 65536;
 begin
+    if octet_length(payload::text) > at_most then
+        raise exception 'The payload of a schedule has % bytes; the limit is %. Give it the address of what is larger.',
+            octet_length(payload::text), at_most using errcode = 'BM003';
+    end if;
     if batchmill.named_artifacts(payload::text) <> '{}' then
         raise exception 'A schedule cannot name an artifact, which would be gone when it fires: give an address to fetch.'
             using errcode = 'BM002';

@@ -48,13 +48,14 @@ select batchmill.retry_job(%(job)s::bigint)
 select batchmill.cancel_job(%(job)s::bigint)
 
 -- name: job
+-- Payload and result as text: few who look at a job need them as values.
 select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
-    created_at, started_at, null::timestamptz as finished_at, false as cached, payload, null::json as result,
-    null::jsonb as error, progress, labels, attempts
+    created_at, started_at, null::timestamptz as finished_at, false as cached, payload::text as payload,
+    null::text as result, null::jsonb as error, progress, labels, attempts
 from batchmill.jobs where id = %(job)s::bigint
 union all
 select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
-    created_at, started_at, finished_at, cached, payload, result, error, progress, labels, attempts
+    created_at, started_at, finished_at, cached, payload::text, result::text, error, progress, labels, attempts
 from batchmill.finished where id = %(job)s::bigint
 
 -- name: job_state

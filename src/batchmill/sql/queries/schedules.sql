@@ -15,5 +15,21 @@ select name, task, payload, tenant, priority, cron, timezone, missed, paused, ne
 from batchmill.schedules where (name, tenant) > (%(name)s, %(tenant)s)
 order by name, tenant limit %(count)s::bigint
 
+-- name: page_of_schedules
+-- `candidates` are those that the page would have if payloads had no size, and one more if there is one.
+select name, task, payload::text as payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at,
+    error, candidates
+from (
+    select *, count(*) over () as candidates, row_number() over inorder as number,
+        sum(octet_length(payload::text)) over inorder - octet_length(payload::text) as bytes_before
+    from (
+        select * from batchmill.schedules where (name, tenant) > (%(name)s, %(tenant)s)
+        order by name, tenant limit %(count)s::bigint + 1
+    ) found
+    window inorder as (order by name, tenant)
+) numbered
+where number <= %(count)s::bigint and bytes_before < %(bytes)s::bigint
+order by name, tenant
+
 -- name: clock
 select batchmill.clock()
