@@ -158,6 +158,15 @@ async def test_the_payload_of_a_schedule_is_small_and_so_are_pages(ada: Tenant) 
     assert [each["name"] for each in found] == [str(n) for n in range(9)]
 
 
+async def test_pages_of_batches_are_bounded_in_bytes(ada: Tenant) -> None:
+    labels = {f"{n:02}" + "x" * 498: "y" * 500 for n in range(64)}
+    batches = [(await ada.batch(items=[1], labels=labels))["id"] for _ in range(7)]
+    first = (await ada.client.get("/v1/batches?size=1000")).json()["batches"]
+    assert len(first) == 5
+    found = await pages(ada, "/v1/batches", "batches", 1_000)
+    assert [each["id"] for each in found] == batches[::-1]
+
+
 async def test_the_description_is_rendered_once_and_sent_in_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,6 +19,8 @@ from batchmill.store import batches
 from batchmill.store.database import Database, rows
 
 COUNT = 20
+# Of labels on a page of batches. A page has one batch at least.
+PAGE_BYTES = 256 * 1024
 CAP = 10_000
 JOBS_LOOKED_AT = 100_000
 JOBS_OF_BATCH_LOOKED_AT = 10_000
@@ -73,15 +75,37 @@ async def overview(database: Database) -> Overview:
         )
 
 
-async def list_batches(
-    database: Database, which: Filter, before: tuple[datetime, UUID] | None = None
-) -> list[BatchRecord]:
-    """The newest; with `before`, of those that come after that one in the list."""
-    at, id = before or (None, None)
-    found = await database.rows(
-        "list_batches", before=at, before_id=id, **_params(BatchState, which)
+async def list_batches(database: Database, which: Filter) -> list[BatchRecord]:
+    """The newest."""
+    found, _ = await _batches(database, which)
+    return found
+
+
+async def page_of_batches(
+    database: Database, which: Filter, before: tuple[datetime, UUID] | None
+) -> tuple[list[BatchRecord], bool]:
+    """The newest, or those that come after that one in the list: fewer than `count` if their labels
+    are large; and whether there are more."""
+    count = which.get("count", COUNT)
+    found, candidates = await _batches(
+        database, {**which, "count": count + 1}, before, bytes=PAGE_BYTES
     )
-    return [batches.record(row) for row in found]
+    shown = found[:count]
+    return shown, candidates > len(shown)
+
+
+async def _batches(
+    database: Database,
+    which: Filter,
+    before: tuple[datetime, UUID] | None = None,
+    bytes: int | None = None,
+) -> tuple[list[BatchRecord], int]:
+    """The batches that fit into so many bytes, and how many there would be without that bound."""
+    at, id = before or (None, None)
+    params = _params(BatchState, which)
+    found = await database.rows("list_batches", before=at, before_id=id, bytes=bytes, **params)
+    candidates = [row.pop("candidates") for row in found]
+    return [batches.record(row) for row in found], max(candidates, default=0)
 
 
 async def list_jobs(

@@ -53,16 +53,16 @@ async def list_batches(
     size: Size = 20,
     cursor: Cursor = None,
 ) -> schemas.Batches:
-    """The newest first."""
+    """The newest first. A page has fewer than `size` if their labels are large."""
     pages = Pages(caller, "batches")
-    found = await admin.list_batches(
+    found, has_more = await admin.page_of_batches(
         caller.mill.database,
-        {"state": state, "task": task, "count": size + 1},
+        {"state": state, "task": task, "count": size},
         before=await pages.place(cursor, datetime.fromisoformat, UUID),
     )
     return schemas.Batches(
-        batches=[schemas.batch(record, request) for record in found[:size]],
-        next=await pages.next(found, size, lambda last: (last.created_at, last.id)),
+        batches=[schemas.batch(record, request) for record in found],
+        next=await pages.cursor(found[-1].created_at, found[-1].id) if has_more else None,
     )
 
 

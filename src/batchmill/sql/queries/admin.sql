@@ -129,14 +129,24 @@ from (
 group by task, code order by count(*) desc, task, code
 
 -- name: list_batches
+-- With `bytes`, fewer than `count` if their labels have more than that; `candidates` tells how many there would be.
 select id, tenant, task, state, total, running, completed, failed, cancelled, duplicates, last_event,
-    generation, labels, created_at, started_at, finished_at, cancelled_at, expires_at
-from batchmill.batches
-where (%(state)s::text is null or state::text = %(state)s)
-  and (%(task)s::text is null or task = %(task)s)
-  and (%(tenant)s::text is null or tenant = %(tenant)s)
-  and (%(before)s::timestamptz is null or (created_at, id) < (%(before)s, %(before_id)s::uuid))
-order by created_at desc, id desc limit %(count)s::bigint
+    generation, labels, created_at, started_at, finished_at, cancelled_at, expires_at, candidates
+from (
+    select *, count(*) over () as candidates, sum(octet_length(labels::text)) over inorder
+        - octet_length(labels::text) as bytes_before
+    from (
+        select * from batchmill.batches
+        where (%(state)s::text is null or state::text = %(state)s)
+          and (%(task)s::text is null or task = %(task)s)
+          and (%(tenant)s::text is null or tenant = %(tenant)s)
+          and (%(before)s::timestamptz is null or (created_at, id) < (%(before)s, %(before_id)s::uuid))
+        order by created_at desc, id desc limit %(count)s::bigint
+    ) newest
+    window inorder as (order by created_at desc, id desc)
+) page
+where %(bytes)s::bigint is null or bytes_before < %(bytes)s::bigint
+order by created_at desc, id desc
 
 -- name: list_jobs
 -- Looks among the newest that wait or run, that failed, and that ended otherwise: so many of each. Jobs
