@@ -42,9 +42,10 @@ class Guesser(Abuser):
     pause: ClassVar[float] = 0.5
 
     async def abuse(self, caller: int) -> str:
+        # In the form that keys have: another text is refused without a look at the database.
         request = (
             f"GET /v1/batches HTTP/1.1\r\nHost: {self.target.host}:{self.target.port}\r\n"
-            f"Authorization: Bearer bm_{secrets.token_hex(6)}_{secrets.token_hex(20)}\r\n"
+            f"Authorization: Bearer bm_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}\r\n"
             "Connection: close\r\n\r\n"
         )
         status, _ = await self.target.ask(request.encode())
