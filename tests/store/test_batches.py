@@ -217,7 +217,7 @@ def test_cancelling_waits_for_no_limit(sessions: Sessions, engine: Engine, worke
 def test_cancelling_a_job_that_no_claim_saw_holds_no_claim_up(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """Claims hold the limits together. Whoever waited to hold them alone would stop all claims."""
+    """Claims hold the limits together. A call that waits to hold them alone stops all claims."""
     job = engine.enqueue("work")["job_id"]
     beside = sessions()
     with beside.conn.transaction():

@@ -17,7 +17,7 @@ async def tell(
     job: Job,
     message: Message,
 ) -> str:
-    """What became of it, for whoever looks at the job."""
+    """The result of the job: what happened to the mail."""
     address = await notifications.email_to_write(database, message.notification_id, job.tenant)
     if address is None:
         return "The batch was deleted."

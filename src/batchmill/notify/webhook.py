@@ -35,7 +35,7 @@ GONE_BECAUSE = "It answered 410 Gone."
 
 
 async def tell(database: Database, settings: NotifySettings, tenant: str, message: Message) -> str:
-    """What became of it, for whoever looks at the job."""
+    """The result of the job: what happened to the call."""
     call = await notifications.webhook_to_call(database, message.notification_id, tenant)
     if call is None:
         return "The webhook or its batch was deleted."

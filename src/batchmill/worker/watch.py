@@ -17,7 +17,7 @@ MARK = "BATCHMILL_CHILD"
 
 class Watch:
     """Waits for the end of a supervisor in a thread. Then nothing of its handler is left, and
-    `talk`, the worker's end of its socket, is shut down: whoever reads from it stops waiting."""
+    `talk`, the worker's end of its socket, is shut down: a reader of it stops waiting."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], mark: str, control: socket.socket, talk: int

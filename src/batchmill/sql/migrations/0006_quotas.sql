@@ -16,7 +16,7 @@ create table storage_groups (
     name text primary key,
     stored_bytes bigint not null default 0 check (stored_bytes >= 0)
 ) with (fillfactor = 50);
--- Whoever adds bytes meanwhile waits, and counts them here too.
+-- A transaction that adds bytes meanwhile waits, and then counts them here too.
 lock table usage in share row exclusive mode;
 insert into storage_groups (name, stored_bytes)
 select split_part(tenant, '/', 1), sum(stored_bytes) from usage group by 1;
