@@ -40,7 +40,7 @@ class Guesses:
         self._clock = clock
 
     async def look_up(self, address: str, key: Key, look: Lookup) -> Any:
-        """What `look` returns, which is None for a key that is not valid."""
+        """Calls `look` and returns its answer. None means that the key is not valid."""
         if not self._is_known(key):
             # Parallel requests with one key are one guess: the first of them finds out for all.
             async with self._turns.setdefault(key.digest, asyncio.Lock()):

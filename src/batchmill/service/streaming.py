@@ -3,6 +3,7 @@ what makes the body waits, and holds no connection to the database meanwhile."""
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import aclosing, contextmanager, suppress
@@ -26,7 +27,7 @@ class Stalled(Exception):
     """The client has not read for too long."""
 
 
-class Streamed(Response):
+class Streamed(Response, ABC):
     """Ends when the client leaves. One that reads nothing for `patience` seconds is dropped, if the
     server lets us; in any case the response lasts, and counts, as long as the connection."""
 
@@ -59,8 +60,9 @@ class Streamed(Response):
         finally:
             await end(watching)
 
+    @abstractmethod
     async def _send_all(self, send: Send) -> None:
-        raise NotImplementedError
+        """Sends head and body. Raises `Stalled` if the client reads nothing for too long."""
 
     def end(self) -> None:
         # It may be ending already.

@@ -1,5 +1,5 @@
--- Rows of artifacts. Jobs are locked before artifacts, artifacts before usage, usage before groups: whoever holds a
--- group waits for nothing else.
+-- Rows of artifacts. Jobs are locked before artifacts, artifacts before usage, usage before groups. A
+-- transaction that holds a group waits for no other lock.
 
 -- The tenants `club`, `club/ann` and `club/bob` are one group. The quota of `club` bounds what they store together.
 create function group_of(of_tenant text) returns text
