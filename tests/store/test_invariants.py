@@ -109,6 +109,21 @@ PLANTS = {
         update limits set set_slots = 0 where name = 'task:work/batch:*'""",
 }
 
+NO_JOBS = "delete from finished where batch_id = :done"
+NO_EVENTS = "delete from event_blocks where batch_id = :done"
+# Where nothing is left to count, the count is zero and not null.
+REMOVALS = {
+    "the counters of a batch are the states of its jobs": NO_JOBS,
+    "a batch tells once in each generation that it finished, and last of all": NO_EVENTS,
+    "a batch calls back once in each generation": "delete from jobs where task = 'callback'",
+    "a batch tells once that it started, before any job does": NO_EVENTS,
+    "the events of a batch are numbered from 1 to its last": NO_EVENTS,
+    "a job has ended once, and once more after each manual retry": NO_EVENTS,
+    "progress is told only of running jobs": """
+        delete from event_blocks where batch_id = :going and type = 'job_started'""",
+    "a job's state is the one that its last event told": NO_EVENTS,
+}
+
 OUTPUT = "select id from batchmill.begin_output(%s, %s, 'out', 'x/y')"
 
 
@@ -146,9 +161,33 @@ def test_every_checker_has_a_bug_that_it_must_see():
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_planted_bug_is_seen(name: str, sql: psycopg.Connection[Any], world: dict[str, Any]):
+    plant(PLANTS[name], sql, world)
+    assert name in broken(sql)
+
+
+@pytest.mark.parametrize("name", REMOVALS)
+def test_a_removed_row_is_seen(name: str, sql: psycopg.Connection[Any], world: dict[str, Any]):
+    plant(REMOVALS[name], sql, world)
+    assert name in broken(sql)
+
+
+def plant(bug: str, sql: psycopg.Connection[Any], world: dict[str, Any]) -> None:
     sql.execute("set search_path = batchmill")
-    for statement in PLANTS[name].split(";"):
+    for statement in bug.split(";"):
         for place, batch in world.items():
             statement = statement.replace(f":{place}", f"'{batch}'")
         sql.execute(statement.encode())
-    assert name in {finding.partition(": ")[0] for finding in violations(sql)}
+
+
+def broken(sql: psycopg.Connection[Any]) -> set[str]:
+    return {finding.partition(": ")[0] for finding in violations(sql)}
+
+
+def test_a_large_batch_is_checked_in_seconds(sql: psycopg.Connection[Any]):
+    engine = Engine(sql)
+    engine.task("work")
+    engine.call("cancel_batch", engine.batch("work", 50_000))
+    engine.batch("work", 50_000)
+    # The check takes a few seconds. A query that reads all events for each job exceeds this by far.
+    sql.execute("set statement_timeout = '30s'")
+    assert violations(sql) == []
