@@ -1,6 +1,5 @@
 """From a sheet to a schedule: receive → (download) → extract → (ask) → keep, stages of one job."""
 
-import os
 from pathlib import Path
 
 from apps.heatsync import ai, extractions, tables
@@ -32,7 +31,6 @@ PACE = 10_000
 READ_SECONDS = 60.0
 READ_BYTES = 1_024 * MEGABYTE
 ASK_SECONDS = 120.0
-LOW_PRIORITY = 10
 # A new number when the layouts are read differently: what was read before is then read again.
 LAYOUT = "layout-2"
 
@@ -102,8 +100,6 @@ async def fetched(job: Job, sheet: Sheet) -> Artifact:
 )
 def extract(job: SyncJob, sheet: Sheet) -> Advance:
     """Strangers' PDFs are read in a process that can only harm itself."""
-    # The server on this machine goes first.
-    os.setpriority(os.PRIO_PROCESS, 0, LOW_PRIORITY)
     job.progress("extracting", f"Reading {sheet.filename}")
     assert sheet.file is not None
     path = job.artifacts.path(sheet.file)

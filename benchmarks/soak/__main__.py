@@ -124,7 +124,9 @@ def look(outcome: Outcome, processes: Iterable[str]) -> None:
 
 async def start_attack(stage: Stage, abusers: list[str]) -> Process:
     command = (sys.executable, "-m", "benchmarks.soak.attack")
-    attack = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+    attack = await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, start_new_session=True
+    )
     keys = {"key": stage.keys["abuser"], "accomplice": stage.keys["accomplice"]}
     order = {"abusers": abusers} | {
         name: {"host": "127.0.0.1", "port": server.port, "source": ABUSER} | keys

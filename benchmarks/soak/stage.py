@@ -47,6 +47,8 @@ class ServerProcess:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            # As services have it. Linux may share processors out by session (autogroup).
+            start_new_session=True,
         )
         self._is_ready = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()

@@ -19,6 +19,14 @@ def process_id() -> int:
     return os.getpid()
 
 
+@mill.task(process=True)
+def priorities() -> list[int]:
+    """Of the process, and of its session where the kernel has one for it."""
+    groups = Path("/proc/self/autogroup")
+    of_session = [int(groups.read_text().split()[-1])] if groups.exists() else []
+    return [os.getpriority(os.PRIO_PROCESS, 0), *of_session]
+
+
 @mill.task(process=True, retry=TWICE)
 def segfault(times: int) -> str:
     if times:

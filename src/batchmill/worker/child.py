@@ -7,9 +7,11 @@ start ends with it (`supervisor.py`).
 
 import importlib
 import json
+import os
 import resource
 import runpy
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from multiprocessing.connection import Connection
@@ -36,6 +38,9 @@ from batchmill.job import SyncJob
 from batchmill.telemetry.tracing import continuing
 from batchmill.worker import supervisor
 from batchmill.worker.runners import dump_result
+
+# As `nice` has it: while the worker wants the processors, a child gets about a tenth of its share.
+PRIORITY = 10
 
 REFUSALS: dict[str, type[BatchmillError]] = {
     error.code: error
@@ -140,6 +145,15 @@ def find_task(module: str, name: str, main: str | None) -> Task[..., Any]:
     raise LookupError(f"{module} has no task {name} at its top level, where a process looks.")
 
 
+def give_way() -> None:
+    """When processors are scarce, the worker goes first, with its lease and its server. Linux may
+    weigh sessions instead of processes (autogroup), and this process leads one."""
+    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    # Without autogroups there is no such file; a change may be refused shortly after another.
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(PRIORITY))
+
+
 def _limit_memory(most: int | None) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard if most is None else most, hard))
@@ -147,6 +161,7 @@ def _limit_memory(most: int | None) -> None:
 
 def main(descriptor: int, worker: int | None = None) -> None:
     def run() -> None:
+        give_way()
         serve(Connection(descriptor))
 
     if worker is None:
