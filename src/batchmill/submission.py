@@ -100,14 +100,10 @@ class Blocks(AsyncIterable[Sequence[Any]]):
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """An item of a block that takes long to read and to check: `run` does both beside the event
-    loop. The value is never held while it waits for that."""
+    """An item of a block that is read in many steps of the event loop. `given_to` calls a function
+    with it, so that the value is not held for longer than the function takes."""
 
-    read: Callable[[], Any]
-    run: Callable[[Callable[[], Any]], Awaitable[Any]]
-
-    async def given_to(self, function: Callable[[Any], T]) -> T:
-        return await self.run(lambda: function(self.read()))
+    given_to: Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
 def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dict[str, Any]:

@@ -346,10 +346,10 @@ class Lookups:
         self.valid = valid
         self.count = 0
 
-    def of(self, key: Key) -> Callable[[], Awaitable[bool | None]]:
-        async def look() -> bool | None:
+    def of(self, key: Key) -> Callable[[], Awaitable[dict[str, str] | None]]:
+        async def look() -> dict[str, str] | None:
             self.count += 1
-            return True if key in self.valid else None
+            return {"tenant": "ada"} if key in self.valid else None
 
         return look
 
@@ -361,6 +361,7 @@ async def test_keys_that_were_valid_are_remembered_for_a_while() -> None:
     lookups = Lookups(key, *more)
     assert await known.look_up(here, key, lookups.of(key))
     assert await known.look_up(here, other, lookups.of(other)) is None
+    assert (known.tenant_of(key), known.tenant_of(other)) == ("ada", None)
     assert await known.look_up(here, key, lookups.of(key))
     with pytest.raises(guesses.TooManyTries):
         await known.look_up(here, other, lookups.of(other))

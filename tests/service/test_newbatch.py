@@ -4,20 +4,18 @@ import asyncio
 import io
 import json
 import random
-import threading
-from collections import Counter
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fastapi.exceptions import RequestValidationError
+from starlette.requests import ClientDisconnect
 
 from batchmill.domain.payload import LIMIT
 from batchmill.errors import InvalidInput
 from batchmill.service import newbatch
 from batchmill.service.faults import faults_of_job
-from batchmill.service.json import BLOCK, Scanner, parsed
+from batchmill.service.json import BLOCK, parsed
 from batchmill.service.newbatch import BLOCK_CHARACTERS, BLOCK_ITEMS, NewBatchBody
 from batchmill.service.problems import BadRequest, TooLarge
 from batchmill.service.reading import Reading
@@ -37,11 +35,15 @@ def body_of(text: str | bytes, reading: Reading | None = None) -> NewBatchBody:
 
 
 async def read(body: NewBatchBody) -> list[Any]:
-    return [
-        each.read() if isinstance(each, Slow) else each
-        async for block in body.items()
-        for each in block
-    ]
+    found: list[Any] = []
+    async for block in body.items():
+        for each in block:
+            found.append(await given(each))
+    return found
+
+
+async def given(item: Any) -> Any:
+    return await item.given_to(lambda value: value) if isinstance(item, Slow) else item
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -105,62 +107,32 @@ async def test_others_on_the_event_loop_get_on_meanwhile() -> None:
     others.cancel()
 
 
-async def test_blocks_are_small_and_long_items_are_left_to_a_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_blocks_are_small_and_long_items_come_one_by_one() -> None:
     items = [[]] * 2_000 + ["x" * 5_000] * 20 + [[[]] * 100_000] + [[]] * 10 + [[[]] * 4_000] * 3
     body = body_of(json.dumps({"task": "keep", "items": items}))
     await body.check()
+    slow = 0
     async for block in body.items():
         short = [each for each in block if not isinstance(each, Slow)]
+        slow += len(block) - len(short)
         for each in block:
-            if isinstance(each, Slow):
-                each.read()
+            await given(each)
         assert len(short) <= BLOCK_ITEMS
         assert len(json.dumps(short)) <= 2 * BLOCK_CHARACTERS
-    threads = watch(monkeypatch, Scanner, "value", lambda found: len(str(found)) > BLOCK)
-    await body.check()
-    assert threads and threading.current_thread() not in threads
+    assert slow == 4
 
 
-def watch(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, which: Callable[[Any], bool]
-) -> set[threading.Thread]:
-    """The threads that call the function, if what it answers is of this kind."""
-    threads = set[threading.Thread]()
-    function = getattr(owner, name)
+async def test_nothing_more_is_read_for_a_client_that_has_gone() -> None:
+    checks = iter([False, False, True])
 
-    def watched(*args: Any, **more: Any) -> Any:
-        found = function(*args, **more)
-        if which(found):
-            threads.add(threading.current_thread())
-        return found
+    async def is_gone() -> bool:
+        return next(checks)
 
-    monkeypatch.setattr(owner, name, watched)
-    return threads
-
-
-async def test_one_block_is_read_in_each_step_however_many_bodies_there_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    reading, step, blocks = Reading(), 0, Counter[int]()
-    loop, read_block = asyncio.get_running_loop(), newbatch._read_block
-
-    def count() -> None:
-        nonlocal step
-        step += 1
-        loop.call_soon(count)
-
-    def watched(scanner: Scanner) -> Any:
-        blocks[step] += 1
-        return read_block(scanner)
-
-    monkeypatch.setattr(newbatch, "_read_block", watched)
-    text = '{"task":"keep","items":[' + ",".join(["[]"] * 1_000) + "]}"
-    count()
-    await asyncio.gather(*(body_of(text, reading).check() for _ in range(40)))
-    assert blocks.total() >= 160
-    assert set(blocks.values()) == {1}
+    body = body_of('{"task":"keep","items":[' + "[]," * 1_000_000 + "[]]}")
+    body._is_gone = is_gone
+    with pytest.raises(ClientDisconnect):
+        await body.check()
+    assert body._file.tell() <= 4 * BLOCK_CHARACTERS
 
 
 async def test_an_item_is_at_most_twice_what_a_payload_may_be() -> None:
@@ -196,15 +168,10 @@ async def test_options_share_the_room_there_is() -> None:
         await body_of(json.dumps(fits | {"notify": ["x" * 3_000] * 10})).check()
 
 
-async def test_long_options_are_read_and_checked_in_a_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    reading = watch(monkeypatch, Scanner, "value", lambda found: isinstance(found, dict))
-    checking = watch(monkeypatch, newbatch, "validated", bool)
+async def test_options_may_be_longer_than_a_block() -> None:
     labels = {str(n): "x" * 400 for n in range(60)}
     found = await body_of(json.dumps({"task": "keep", "labels": labels, "items": [1]})).check()
     assert found.labels == labels
-    assert reading and checking and threading.current_thread() not in reading | checking
 
 
 async def test_many_wrong_labels_are_few_faults() -> None:
@@ -223,11 +190,9 @@ async def test_a_job_with_many_unknown_names_has_few_faults(
     faults = faults_of_job(job, 7)
     assert len(faults) == 100
     assert all(len(str(each)) < 300 and each["loc"][:3] == ("body", "jobs", 7) for each in faults)
-    threads = watch(monkeypatch, newbatch, "faults_of_job", bool)
     with pytest.raises(RequestValidationError) as refused:
         await body_of(json.dumps({"task": "keep", "jobs": [job] * 3})).check()
     assert len(refused.value.errors()) == 100
-    assert threads and threading.current_thread() not in threads
 
 
 async def test_space_is_read_in_steps_too() -> None:

@@ -1,50 +1,33 @@
-"""Turns at reading: one at a time, tenant by tenant."""
+"""Long values are read one at a time, tenant by tenant, in steps of the event loop."""
 
 import asyncio
 import gc
-import threading
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
-from batchmill.service.reading import SHORT, Reading
+from batchmill.service.reading import Reading
 
 MANY = 40
 
 
-async def test_one_reads_in_each_step_of_the_event_loop() -> None:
-    reading, step, reads = Reading(), 0, Counter[int]()
-    loop = asyncio.get_running_loop()
+def reading_of(value: Any, steps: int = 3) -> Callable[[], Generator[None, None, Any]]:
+    def read() -> Generator[None, None, Any]:
+        for _ in range(steps):
+            yield
+        return value
 
-    def count() -> None:
-        nonlocal step
-        step += 1
-        loop.call_soon(count)
-
-    async def read() -> None:
-        for _ in range(3):
-            async with reading.step("ada"):
-                reads[step] += 1
-
-    count()
-    await asyncio.gather(*(read() for _ in range(MANY)))
-    assert set(reads.values()) == {1}
+    return read
 
 
-@pytest.mark.parametrize("where", ["on the loop", "in the thread"])
-async def test_a_tenant_waits_for_one_turn_of_each_other_tenant(where: str) -> None:
+async def test_a_tenant_waits_for_one_turn_of_each_other_tenant() -> None:
     reading = Reading()
     order: list[str] = []
 
     async def read(tenant: str) -> None:
         for _ in range(3):
-            if where == "in the thread":
-                await reading.in_thread(tenant, lambda: order.append(tenant))
-            else:
-                async with reading.step(tenant):
-                    order.append(tenant)
+            await reading.slow(tenant, reading_of(tenant)).given_to(order.append)
 
     many = [asyncio.create_task(read("ada")) for _ in range(MANY)]
     await asyncio.sleep(0)
@@ -54,29 +37,75 @@ async def test_a_tenant_waits_for_one_turn_of_each_other_tenant(where: str) -> N
     assert order.count("ada") == 3 * MANY
 
 
+async def test_one_value_is_held_at_a_time() -> None:
+    reading = Reading()
+    held = most = 0
+
+    def read() -> Generator[None, None, None]:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        for _ in range(5):
+            yield
+
+    def use(_: None) -> None:
+        nonlocal held
+        held -= 1
+
+    tenants = [f"tenant {number % 4}" for number in range(MANY)]
+    await asyncio.gather(*(reading.slow(tenant, read).given_to(use) for tenant in tenants))
+    assert (most, held) == (1, 0)
+
+
+async def test_others_go_on_between_the_steps() -> None:
+    steps = 0
+
+    async def count() -> None:
+        nonlocal steps
+        while True:
+            steps += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    await Reading().slow("ada", reading_of(1, steps=50)).given_to(lambda _: None)
+    assert steps >= 50
+    counting.cancel()
+
+
 async def test_who_gives_up_or_fails_holds_nobody_up() -> None:
-    reading, go_on = Reading(), threading.Event()
+    reading = Reading()
 
-    def begin(tenant: str, function: Callable[[], Any]) -> asyncio.Task[Any]:
-        return asyncio.create_task(reading.in_thread(tenant, function))
+    def begin(tenant: str, function: Callable[[Any], Any]) -> asyncio.Task[Any]:
+        given = reading.slow(tenant, reading_of("read")).given_to(function)
+        return asyncio.ensure_future(given)  # type: ignore[return-value]
 
-    tasks = [begin("ada", go_on.wait), *(begin("ada", list) for _ in range(3))]
-    tasks += [begin("ada", lambda: 1 // 0), begin("bob", list)]
+    tasks = [begin("ada", str) for _ in range(4)]
+    tasks += [begin("ada", lambda _: 1 // 0), begin("bob", str)]
     await asyncio.sleep(0)
-    tasks[1].cancel()
+    tasks[0].cancel()
     tasks[3].cancel()
-    go_on.set()
     found = await asyncio.gather(*tasks, return_exceptions=True)
-    kinds = [type(each) for each in found]
-    assert kinds == [
-        bool, asyncio.CancelledError, list, asyncio.CancelledError, ZeroDivisionError, list
+    assert [each if isinstance(each, str) else type(each) for each in found] == [
+        asyncio.CancelledError, "read", "read", asyncio.CancelledError, ZeroDivisionError, "read"
     ]  # fmt: skip
 
 
-async def test_what_is_long_is_done_in_a_thread_without_the_garbage_collector() -> None:
-    def where() -> tuple[bool, bool]:
-        return threading.current_thread() is threading.main_thread(), gc.isenabled()
+@pytest.mark.parametrize("was_on", [True, False])
+async def test_the_garbage_collector_is_off_while_a_value_is_held(
+    was_on: bool,
+) -> None:
+    seen: list[bool] = []
 
-    assert await Reading().do("ada", where, SHORT) == (True, True)
-    assert await Reading().do("ada", where, SHORT + 1) == (False, False)
-    assert gc.isenabled()
+    def read() -> Generator[None, None, None]:
+        for _ in range(3):
+            seen.append(gc.isenabled())
+            yield
+
+    if not was_on:
+        gc.disable()
+    try:
+        await Reading().slow("ada", read).given_to(lambda _: seen.append(gc.isenabled()))
+        seen.append(gc.isenabled())
+    finally:
+        gc.enable()
+    assert seen == [False, False, False, False, was_on]

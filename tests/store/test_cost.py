@@ -306,7 +306,8 @@ def pages_of_tenant(engine: Engine, name: str, call: dict[str, Any]) -> int:
     """As a request reads: a policy of row-level security may keep an index from being used."""
     with engine.conn.transaction():
         engine.conn.execute(
-            queries()["act_for_tenant"].encode(), {"tenant": "default", "timeout": None}
+            queries()["act_for_tenant"].encode(),
+            {"acting_tenant": "default", "acting_timeout": None},
         )
         engine.conn.execute(queries()["read_in_order"].encode())
         return min(pages_read(engine, name, call) for _ in range(2))

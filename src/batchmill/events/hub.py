@@ -56,8 +56,12 @@ class Hub(Generic[T]):
         self, batch_id: UUID, after: int = 0, viewer: Database | None = None
     ) -> Follower[T]:
         """Follows a batch that `viewer` can see: NotFound if it cannot."""
-        async with self._joins:
-            batch = await batches.get(viewer or self._source.database, batch_id)
+        if viewer is not None:
+            # It has its share of the connections. Nobody else waits for its turn there.
+            batch = await batches.get(viewer, batch_id)
+        else:
+            async with self._joins:
+                batch = await batches.get(self._source.database, batch_id)
         return Follower(self, batch, after)
 
     @contextmanager

@@ -38,7 +38,29 @@ def counted_as(address: str) -> str:
     return str(ip_network((found, IPV6_NETWORK), strict=False))
 
 
-def networks(given: Iterable[str]) -> list[IPv4Network | IPv6Network]:
+class Proxies:
+    """The proxies whose word about addresses counts."""
+
+    def __init__(self, given: Iterable[str]):
+        self._networks = _networks(given)
+
+    def __contains__(self, address: str) -> bool:
+        found = read_address(address)
+        return found is not None and any(found in network for network in self._networks)
+
+    def client(self, peer: str, forwarded: Iterable[str]) -> str:
+        """The client's address, by the word of trusted proxies alone: the nearest one that is none
+        of theirs. `forwarded` are the values of X-Forwarded-For."""
+        rest = ",".join(forwarded).split(",")
+        address = peer
+        while address in self:
+            if not rest or not (there := read_address(rest.pop().strip())):
+                break
+            address = str(there)
+        return address
+
+
+def _networks(given: Iterable[str]) -> list[IPv4Network | IPv6Network]:
     try:
         return [ip_network(each) for each in given]
     except ValueError as error:

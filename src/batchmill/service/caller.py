@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
+from starlette.requests import HTTPConnection
 
 from batchmill.domain.key import Key, Scope
 from batchmill.errors import Forbidden, NotAuthenticated, QuotaExceeded
 from batchmill.mill import Mill
-from batchmill.service.addresses import is_loopback, read_address
-from batchmill.service.service import of_request
+from batchmill.service.addresses import counted_as, is_loopback
+from batchmill.service.service import Service, of_request
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 # Whose admin keys are those of the people who run the system.
@@ -57,17 +58,18 @@ async def caller_of(request: Request) -> Caller:
 
 async def _admit(request: Request, given: str | None) -> Caller:
     service = of_request(request)
+    address = client_address(request)
     key = Key.read(given) if given else None
     if given and key is None:
         raise NotAuthenticated("That is no key: keys begin with bm_.")
-    admit = partial(
-        service.mill.database.value, "admit", key=key and key.id, digest=key and key.digest
-    )
+    # Nobody's lookups take all connections.
+    whose = (key and service.guesses.tenant_of(key)) or counted_as(address)
+    admit = partial(service.mill.database.admit, whose, key and key.id, key and key.digest)
     if key is None:
         found = await admit()
         _require_served_without_key(request, is_open=found is not None)
     else:
-        found = await service.guesses.look_up(client_address(request), key, admit)
+        found = await service.guesses.look_up(address, key, admit)
     if found is None:
         raise NotAuthenticated("This key is not valid: it was revoked, has expired, or never was.")
     if found["retry_after"] is not None:
@@ -117,23 +119,27 @@ def name_in(url: str) -> str | None:
 
 
 def client_address(request: Request) -> str:
-    """The client's, by the word of trusted proxies alone: the nearest address that is none of
-    theirs."""
-    service = of_request(request)
-    said = request.headers.getlist("x-forwarded-for")
-    address = peer_of(request)
-    if said and not service.is_proxy(address):
-        service.warn_of_unknown_proxy(address)
-    rest = ",".join(said).split(",")
-    while service.is_proxy(address):
-        if not rest or not (there := read_address(rest.pop().strip())):
-            break
-        address = str(there)
-    return address
+    """The client's, by the word of trusted proxies alone."""
+    return address_of(request, of_request(request))
 
 
-def peer_of(request: Request) -> str:
-    return request.client.host if request.client else ""
+def address_of(connection: HTTPConnection, service: Service) -> str:
+    said = connection.headers.getlist("x-forwarded-for")
+    peer = peer_of(connection)
+    if said and peer not in service.proxies:
+        service.warn_of_unknown_proxy(peer)
+    return service.proxies.client(peer, said)
+
+
+def peer_of(connection: HTTPConnection) -> str:
+    return connection.client.host if connection.client else ""
+
+
+def recognised(connection: HTTPConnection, service: Service) -> str | None:
+    """The tenant whose key it has, if the key was valid lately: nothing is looked up."""
+    scheme, _, given = connection.headers.get("authorization", "").partition(" ")
+    key = Key.read(given) if scheme.lower() == "bearer" else None
+    return service.guesses.tenant_of(key) if key else None
 
 
 def with_scope(scope: Scope, tenant: str | None = None) -> Any:

@@ -4,12 +4,10 @@ import asyncio
 import logging
 import resource
 from collections import Counter
-from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network
 from typing import Protocol
 
 from batchmill.config import ServiceSettings
-from batchmill.service.addresses import counted_as, networks, read_address
+from batchmill.service.addresses import Proxies, counted_as, read_address
 from batchmill.service.slowing import Slowing
 
 log = logging.getLogger("batchmill.service")
@@ -44,7 +42,7 @@ class Connections:
 
     def __init__(self, settings: ServiceSettings):
         self.settings = settings
-        self._proxies: Sequence[IPv4Network | IPv6Network] = networks(settings.trusted_proxies)
+        self._proxies = Proxies(settings.trusted_proxies)
         self._most = most_connections(settings.connections)
         self._open: dict[Connection, None] = {}
         # Those without a request, in the order in which they began to wait.
@@ -58,8 +56,7 @@ class Connections:
 
     def counted_address(self, address: str) -> str | None:
         """The address to count the connection on, or None for a trusted proxy."""
-        found = read_address(address)
-        if found is None or any(found in network for network in self._proxies):
+        if read_address(address) is None or address in self._proxies:
             return None
         return counted_as(address)
 

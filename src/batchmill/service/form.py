@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from io import BytesIO
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -12,14 +13,13 @@ from fastapi import Request
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.service.caller import Caller
 from batchmill.service.faults import validated
-from batchmill.service.json import parsed
+from batchmill.service.json import parsed, whole_value
 from batchmill.service.multipart import Fields, Part, Reader, boundary_of
 from batchmill.service.problems import BadRequest
-from batchmill.service.reading import SHORT
 from batchmill.service.requests import MOST_OPTIONS, SMALL, bounded, most_payload
 from batchmill.service.schemas import BatchOptionsBody
 from batchmill.service.service import of_request
-from batchmill.submission import Blocks, Item
+from batchmill.submission import Blocks, Item, Slow
 
 T = TypeVar("T")
 
@@ -45,8 +45,8 @@ class Form:
                 await self._take(part)
             if not self._files:
                 raise BadRequest("The form has no file: send JSON for jobs without files.")
-            await self._do(self._check_payload, self._payload.size)
-            yield await self._do(partial(_options, self._fields), self._fields.size)
+            await self._with_payload(require_object)
+            yield _options(self._fields)
         except BaseException:
             await self.drop()
             raise
@@ -61,31 +61,15 @@ class Form:
     async def _blocks(self) -> AsyncIterator[list[Any]]:
         """One by one: a payload is held as text, since as Python objects it may take much more."""
         for name, file in self._files:
-            make = partial(self._item, name, file)
-            if self._payload.size > SHORT:
-                yield [self._reading.slow(self._caller.tenant, make)]
-            else:
-                async with self._reading.step(self._caller.tenant):
-                    item = make()
-                yield [item]
+            yield [Slow(partial(self._give_item, name, file))]
 
-    def _item(self, name: str, file: ArtifactRecord) -> Item:
-        payload = self._read_payload()
-        # Sent again, the same file has another id.
-        digest = json.dumps([payload, name, file.name, file.sha256], sort_keys=True)
-        return Item({**payload, name: file.reference}, digest=digest)
+    async def _give_item(self, name: str, file: ArtifactRecord, function: Callable[[Any], T]) -> T:
+        return await self._with_payload(lambda payload: function(_item(payload, name, file)))
 
-    def _check_payload(self) -> None:
-        self._read_payload()
-
-    def _read_payload(self) -> dict[str, Any]:
-        found = parsed(self._payload.get("payload", "{}").encode())
-        if not isinstance(found, dict):
-            raise BadRequest("The field payload is a JSON object.")
-        return found
-
-    async def _do(self, function: Callable[[], T], size: int) -> T:
-        return await self._reading.do(self._caller.tenant, function, size)
+    async def _with_payload(self, function: Callable[[Any], T]) -> T:
+        text = self._payload.get("payload", "{}").encode()
+        read = partial(whole_value, BytesIO(text), len(text))
+        return await self._reading.slow(self._caller.tenant, read).given_to(function)
 
     async def _take(self, part: Part) -> None:
         if part.file_name is None:
@@ -106,6 +90,17 @@ class Form:
             media_type=part.media_type,
             at_most=self._settings.max_file,
         )
+
+
+def require_object(payload: Any) -> None:
+    if not isinstance(payload, dict):
+        raise BadRequest("The field payload is a JSON object.")
+
+
+def _item(payload: dict[str, Any], name: str, file: ArtifactRecord) -> Item:
+    # Sent again, the same file has another id.
+    digest = json.dumps([payload, name, file.name, file.sha256], sort_keys=True)
+    return Item({**payload, name: file.reference}, digest=digest)
 
 
 def _options(fields: Fields) -> BatchOptionsBody:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,7 +19,7 @@ REMEMBERED_SECONDS = 600.0
 MOST_REMEMBERED = 10_000
 LINE_SECONDS = 60.0
 
-Lookup = Callable[[], Awaitable[Any]]
+Lookup = Callable[[], Awaitable[Mapping[str, Any] | None]]
 
 
 class TooManyTries(QuotaExceeded):
@@ -35,20 +35,26 @@ class Guesses:
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic):
         self._tries = Slowing(tries=per_minute, seconds=60, clock=clock)
         self._lines = Slowing(tries=1, seconds=LINE_SECONDS, clock=clock)
-        self._valid: OrderedDict[bytes, float] = OrderedDict()
+        # By digest: until when it is remembered, and whose it is.
+        self._valid: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
         self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
         self._clock = clock
 
+    def tenant_of(self, key: Key) -> str | None:
+        """Whose it is, if it was valid lately."""
+        until, tenant = self._valid.get(key.digest, (0.0, None))
+        return tenant if until >= self._clock() else None
+
     async def look_up(self, address: str, key: Key, look: Lookup) -> Any:
         """Calls `look` and returns its answer. None means that the key is not valid."""
-        if not self._is_known(key):
+        if self.tenant_of(key) is None:
             # Parallel requests with one key are one guess: the first of them finds out for all.
             async with self._turns.setdefault(key.digest, asyncio.Lock()):
-                if not self._is_known(key):
+                if self.tenant_of(key) is None:
                     return await self._guess(address, key, look)
         if (found := await look()) is None:
             self._tries.allow(address)
-        self._note(address, key, is_valid=found is not None)
+        self._note(address, key, found)
         return found
 
     async def _guess(self, address: str, key: Key, look: Lookup) -> Any:
@@ -64,16 +70,13 @@ class Guesses:
         finally:
             if not is_wrong:
                 self._tries.give_back(address)
-        self._note(address, key, is_valid=found is not None)
+        self._note(address, key, found)
         return found
 
-    def _is_known(self, key: Key) -> bool:
-        return self._valid.get(key.digest, 0.0) >= self._clock()
-
-    def _note(self, address: str, key: Key, *, is_valid: bool) -> None:
+    def _note(self, address: str, key: Key, found: Mapping[str, Any] | None) -> None:
         self._valid.pop(key.digest, None)
-        if is_valid:
-            self._valid[key.digest] = self._clock() + REMEMBERED_SECONDS
+        if found is not None:
+            self._valid[key.digest] = (self._clock() + REMEMBERED_SECONDS, found["tenant"])
             if len(self._valid) > MOST_REMEMBERED:
                 self._valid.popitem(last=False)
         elif self._lines.allow(address) is None:

@@ -4,7 +4,8 @@ The body is read twice. First all of it is checked, before anything is written t
 each item is read again, handed to the submission, and forgotten.
 """
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from tempfile import SpooledTemporaryFile
@@ -12,12 +13,13 @@ from typing import IO, Any
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from starlette.requests import ClientDisconnect
 
 from batchmill.errors import InvalidInput
 from batchmill.service.caller import caller_of
 from batchmill.service.faults import faults_of_job, unknown_names, validated
 from batchmill.service.json import DEEPEST, LONG, Scanner
-from batchmill.service.problems import MOST_FAULTS, BadRequest
+from batchmill.service.problems import MOST_FAULTS, BadRequest, TooLarge
 from batchmill.service.requests import MOST_OPTIONS, SMALL, bounded, most_payload
 from batchmill.service.schemas import NewBatch, NewJob
 from batchmill.service.service import Service, of_request
@@ -35,7 +37,14 @@ BLOCK_CHARACTERS = 16_384
 
 
 class NewBatchBody:
-    def __init__(self, file: IO[bytes], service: Service, tenant: str):
+    def __init__(
+        self,
+        file: IO[bytes],
+        service: Service,
+        tenant: str,
+        is_gone: Callable[[], Awaitable[bool]] | None = None,
+    ):
+        self._is_gone = is_gone
         self._file = file
         self._reading = service.reading
         self._tenant = tenant
@@ -50,27 +59,24 @@ class NewBatchBody:
         with SpooledTemporaryFile(IN_MEMORY) as file:
             async for chunk in bounded(request.stream(), service.settings.max_body):
                 file.write(chunk)
-            yield cls(file, service, caller.tenant)
+            yield cls(file, service, caller.tenant, request.is_disconnected)
 
     async def check(self) -> NewBatch:
         """Everything but the items, of which it knows afterwards that they can be read."""
         scanner = Scanner(self._file)
-        begin = scanner.passed
         if scanner.next() == "{":
-            found, size = await self._check_object(scanner)
+            found = await self._check_object(scanner)
         else:
             found = await self._option(scanner, MOST_OPTIONS)
-            size = scanner.passed - begin
         if scanner.next():
             raise BadRequest("The body is no JSON that can be taken: something comes after it.")
-        return await self._reading.do(self._tenant, partial(validated, NewBatch, found), size)
+        return validated(NewBatch, found)
 
     def items(self) -> Blocks:
         return Blocks(self._blocks(), large=self._large)
 
-    async def _check_object(self, scanner: Scanner) -> tuple[dict[str, Any], int]:
-        """The options, and how many characters they have. A name that nobody knows is refused
-        before its value is read."""
+    async def _check_object(self, scanner: Scanner) -> dict[str, Any]:
+        """The options. A name that nobody knows is refused before its value is read."""
         found: dict[str, Any] = {}
         size = 0
         for name in _names(scanner):
@@ -86,7 +92,7 @@ class NewBatchBody:
                 begin = scanner.passed
                 found[name] = await self._option(scanner, MOST_OPTIONS - size)
                 size += scanner.passed - begin
-        return found, size
+        return found
 
     async def _check_list(self, scanner: Scanner, name: str) -> None:
         count = 0
@@ -114,23 +120,23 @@ class NewBatchBody:
             await self._option(scanner, MOST_OPTIONS)
 
     async def _option(self, scanner: Scanner, most: int) -> Any:
-        async with self._reading.step(self._tenant):
-            found = scanner.short_value(DEEPEST_OPTION)
-        if found is LONG:
+        if (found := scanner.short_value(DEEPEST_OPTION)) is LONG:
             read = partial(scanner.value, most, DEEPEST_OPTION)
-            return await self._reading.in_thread(self._tenant, read)
+            return await self._reading.slow(self._tenant, read).given_to(lambda value: value)
         return found
 
     async def _read_list(self, scanner: Scanner) -> AsyncIterator[list[Any]]:
-        """In small blocks, for which tenants take turns."""
+        """In small blocks, each in a step of the event loop of its own."""
         scanner.skip("[")
         if scanner.next() == "]":
             scanner.skip("]")
             return
         is_last: bool | None = False
         while not is_last:
-            async with self._reading.step(self._tenant):
-                block, is_last = _read_block(scanner)
+            if self._is_gone and await self._is_gone():
+                raise ClientDisconnect
+            await asyncio.sleep(0)
+            block, is_last = _read_block(scanner)
             if block:
                 yield block
             if is_last is None:
@@ -161,7 +167,8 @@ def _names(scanner: Scanner) -> Iterator[str]:
     while True:
         if scanner.next() != '"':
             raise BadRequest("The body is no JSON: a name is missing in it.")
-        name = scanner.value(MOST_NAME)
+        if (name := scanner.short_value()) is LONG or len(name) > MOST_NAME:
+            raise TooLarge(f"A name in the body has more than {MOST_NAME} characters.")
         scanner.skip(":")
         yield name
         if scanner.skip(",", "}") == "}":
@@ -174,5 +181,5 @@ def _no_faults(_: Any) -> list[Any]:
 
 def as_item(job: Any) -> Item | Slow:
     if isinstance(job, Slow):
-        return Slow(lambda: as_item(job.read()), job.run)
+        return Slow(lambda function: job.given_to(lambda value: function(as_item(value))))
     return Item(**dict(NewJob.model_validate(job)))

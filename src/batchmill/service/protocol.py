@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from batchmill.service.connections import Connections
@@ -75,7 +76,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        _bound_unsent(transport)
+        _bound_buffers(transport)
         self.address = self._all.counted_address(self.client[0]) if self.client else None
         self._read_at = self.loop.time()
         self._await(Phase.REQUEST, self._settings.header_seconds)
@@ -303,9 +304,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
 
 
-def _bound_unsent(transport: Any) -> None:
+def _bound_buffers(transport: Any) -> None:
     """Keeps the kernel from taking megabytes that the client has no room for. So a client that does
-    not read costs little, and one that reads slowly is seen to read."""
+    not read costs little, and one that reads slowly is seen to read. Of what a client sends, no
+    more is read at once than uvicorn holds in any case."""
+    transport.max_size = HIGH_WATER_LIMIT
     at = transport.get_extra_info("socket")
     if at is not None and at.family in (socket.AF_INET, socket.AF_INET6):
         with suppress(AttributeError, OSError):

@@ -1,7 +1,6 @@
 """Requests that are read with bounds, and routes that answer errors as problems."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -48,9 +47,7 @@ class BoundedRequest(Request):
         return self._body
 
     async def json(self) -> Any:
-        body = await self.body()
-        tenant = (await caller_of(self)).tenant
-        return await of_request(self).reading.do(tenant, partial(parsed, body), len(body))
+        return parsed(await self.body())
 
 
 async def bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:

@@ -1,6 +1,7 @@
 """Running the service under uvicorn."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -13,14 +14,19 @@ from typing import Any, TypeGuard
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
 
 from batchmill.config import ServiceSettings
 from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
-from batchmill.service.addresses import is_loopback
+from batchmill.service.addresses import counted_as, is_loopback
 from batchmill.service.app import create_app
+from batchmill.service.caller import address_of, peer_of, recognised
 from batchmill.service.connections import ACCEPTED_AT_ONCE, Connections, raise_handle_limit
 from batchmill.service.protocol import BoundedProtocol
+from batchmill.service.service import Service
+from batchmill.service.steps import Caller, Steps, Stepwise
 from batchmill.worker.worker import WorkerOptions
 
 log = logging.getLogger("batchmill.service")
@@ -63,13 +69,16 @@ async def serve_app(
     `check` is called when the application has started, before the first request.
     """
     raise_handle_limit()
-    # A thread that computes, such as one that reads a long item, hands over after a millisecond.
+    # A thread that computes, such as a task's, hands over after a millisecond.
     sys.setswitchinterval(0.001)
     with bound(host, port) as at:
         # Not left to uvicorn, which would answer what goes wrong here with a stack trace.
         async with app.router.lifespan_context(app):
             if check is not None:
                 await check()
+            # What is here now stays: the garbage collector need not go through it again.
+            gc.collect()
+            gc.freeze()
             log.info("Serving on http://%s:%s", host, at.getsockname()[1])
             await Server(app, settings, grace).serve(sockets=[at])
 
@@ -80,7 +89,7 @@ def is_application(given: object) -> TypeGuard[Starlette]:
 
 def configuration(app: Starlette, settings: ServiceSettings, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
+        sharing(app),
         http=partial(BoundedProtocol, connections=Connections(settings)),  # type: ignore[arg-type]
         ws="none",
         # Whom to believe about addresses is a setting of our own.
@@ -91,6 +100,23 @@ def configuration(app: Starlette, settings: ServiceSettings, **more: Any) -> uvi
         access_log=False,
         **more,
     )
+
+
+def sharing(app: Starlette) -> Stepwise:
+    """The application, whose callers share the event loop."""
+    steps = Steps()
+
+    def find(scope: Scope) -> Caller:
+        connection = HTTPConnection(scope)
+        # An application without the service's routes has no keys and no proxies that it trusts.
+        service: Service | None = getattr(app.state, "batchmill", None)
+        if service is None:
+            return steps.strangers.caller(peer_of(connection))
+        if (tenant := recognised(connection, service)) is not None:
+            return steps.tenants.caller(tenant)
+        return steps.strangers.caller(counted_as(address_of(connection, service)))
+
+    return Stepwise(app, steps, find)
 
 
 class Server(uvicorn.Server):

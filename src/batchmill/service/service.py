@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from batchmill.config import ServiceSettings
 from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
-from batchmill.service.addresses import networks, read_address
+from batchmill.service.addresses import Proxies
 from batchmill.service.guesses import Guesses
 from batchmill.service.reading import Reading
 from batchmill.service.slowing import Slowing
@@ -31,7 +31,7 @@ class Service:
     def __init__(self, mill: Mill, settings: ServiceSettings, worker: WorkerOptions | None):
         self.mill = mill
         self.settings = settings
-        self._proxies = networks(settings.trusted_proxies)
+        self.proxies = Proxies(settings.trusted_proxies)
         self._proxy_lines = Slowing(tries=1, seconds=PROXY_LINE_SECONDS)
         self.stopping = asyncio.Event()
         options = StreamOptions(
@@ -68,11 +68,6 @@ class Service:
             async with self.streams:
                 with called_on_signals(self.stop):
                     yield
-
-    def is_proxy(self, address: str) -> bool:
-        """Whether it is a proxy whose word counts."""
-        found = read_address(address)
-        return found is not None and any(found in network for network in self._proxies)
 
     def warn_of_unknown_proxy(self, address: str) -> None:
         if self._proxy_lines.allow("") is None:

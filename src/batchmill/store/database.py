@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 import selectors
+from collections import ChainMap
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from time import monotonic
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncClientCursor, AsyncConnection
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
@@ -23,13 +24,14 @@ from batchmill.errors import ConfigurationError, DatabaseUnavailable
 from batchmill.store.errors import TRY_AGAIN, translated
 from batchmill.store.queries import queries
 from batchmill.store.shares import Kind, Shares
+from batchmill.urgency import urgent
 
 log = logging.getLogger("batchmill.store")
 
 OLDEST_SERVER = 15
 TRIES = 5
 CHECK_SECONDS = 2.0
-TRUSTED_SECONDS = 1.0
+TRUSTED_SECONDS = 5.0
 
 # The cost of these grows with the batch.
 LONG_QUERIES = frozenset({"begin_cancel", "cancel_step", "retry_batch", "delete_batch"})
@@ -46,6 +48,10 @@ PATIENCE = {
     "tcp_user_timeout": 10_000,
     "application_name": "batchmill",
 }
+
+
+# A named query and its parameters.
+Call = tuple[str, Mapping[str, Any]]
 
 
 class PooledConnection(AsyncConnection[Any]):
@@ -120,12 +126,15 @@ class Database:
         if (pool := self._pool) is None:
             raise DatabaseUnavailable("The mill is closed: open it with `async with mill:`.")
         with translated():
-            conn = await pool.getconn()
+            # The pool has a lock that all callers share.
+            with urgent():
+                conn = await pool.getconn()
             try:
                 yield conn
                 conn.served_at = monotonic()
             finally:
-                await pool.putconn(conn)
+                with urgent():
+                    await pool.putconn(conn)
 
     @asynccontextmanager
     async def transaction(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
@@ -134,25 +143,34 @@ class Database:
 
     async def page(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """A part of a list, for a query that reads indexes in their order."""
-        async with self.transaction() as conn:
-            await rows(conn, "read_in_order", {})
-            return await rows(conn, name, params)
+        return await self._run("short", ("read_in_order", {}), (name, params))
 
     async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """What a named query gives; deadlocks and serialization failures are tried again."""
+        kind = "long" if name in LONG_QUERIES else "short"
         for attempt in range(1, TRIES + 1):
             try:
-                async with self.connection("long" if name in LONG_QUERIES else "short") as conn:
-                    return await rows(conn, name, params)
+                return await self._run(kind, (name, params))
             except psycopg.Error as error:
                 if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
                     raise
                 await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))
         raise AssertionError("unreachable")
 
+    async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
+        """What the last of these queries gives; they are one transaction."""
+        async with self.connection(kind) as conn:
+            return await rows(conn, *calls[0]) if len(calls) == 1 else await at_once(conn, *calls)
+
     async def value(self, name: str, /, **params: Any) -> Any:
         found = await self.rows(name, **params)
         return next(iter(found[0].values())) if found else None
+
+    async def admit(self, caller: str, key: str | None, digest: bytes | None) -> Any:
+        """What the caller with this key may do; callers share the connections as tenants do."""
+        async with self.shares.of("short").taken(caller):
+            with urgent():
+                return await self.value("admit", key=key, digest=digest)
 
     async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
         """For what needs a table to itself: if someone uses it, waiting would block everyone."""
@@ -189,13 +207,8 @@ class TenantDatabase(Database):
 
     @asynccontextmanager
     async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
-        acting = {"tenant": self._tenant, "timeout": self._timeout(kind)}
-        async with (
-            self.shares.of(kind).taken(self._tenant),
-            self._whole.connection() as conn,
-            conn.transaction(),
-        ):
-            await rows(conn, "act_for_tenant", acting)
+        async with self._shared(kind) as conn, conn.transaction():
+            await rows(conn, *self._acting(kind))
             yield conn
 
     @asynccontextmanager
@@ -203,11 +216,22 @@ class TenantDatabase(Database):
         async with self.connection(kind) as conn:
             yield conn
 
-    def _timeout(self, kind: Kind) -> str | None:
-        if self._timeouts is None:
-            return None
-        seconds = self._timeouts.short if kind == "short" else self._timeouts.long
-        return f"{seconds * 1_000:.0f}"
+    async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
+        async with self._shared(kind) as conn:
+            with urgent():
+                return await at_once(conn, self._acting(kind), *calls)
+
+    @asynccontextmanager
+    async def _shared(self, kind: Kind) -> AsyncIterator[PooledConnection]:
+        async with self.shares.of(kind).taken(self._tenant), self._whole.connection() as conn:
+            yield conn
+
+    def _acting(self, kind: Kind) -> Call:
+        timeout: str | None = None
+        if self._timeouts is not None:
+            seconds = self._timeouts.short if kind == "short" else self._timeouts.long
+            timeout = f"{seconds * 1_000:.0f}"
+        return "act_for_tenant", {"acting_tenant": self._tenant, "acting_timeout": timeout}
 
 
 def check_dsn(dsn: str) -> None:
@@ -235,6 +259,18 @@ async def rows(
     conn: AsyncConnection[Any], name: str, params: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     cursor = await conn.execute(queries()[name].encode(), params)
+    return await cursor.fetchall() if cursor.description else []
+
+
+async def at_once(conn: AsyncConnection[Any], *calls: Call) -> list[dict[str, Any]]:
+    """What the last of these queries gives. They are one message, which Postgres runs as one
+    transaction: a BEGIN and a COMMIT around them would be two round trips more."""
+    text = ";\n".join(queries()[name] for name, _ in calls)
+    # Parameters beside the text would allow one statement only: here they are written into it.
+    cursor = AsyncClientCursor(conn, row_factory=dict_row)
+    await cursor.execute(text.encode(), ChainMap(*(dict(params) for _, params in calls)))
+    while cursor.nextset():
+        pass
     return await cursor.fetchall() if cursor.description else []
 
 

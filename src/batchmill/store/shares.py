@@ -12,7 +12,7 @@ from batchmill.errors import ServerBusy, TenantBusy
 Kind = Literal["short", "long", "large"]
 
 # Of the ten connections of a process. Long and large work leaves five of them to short statements.
-SHORT, SHORT_PER_TENANT = 10, 3
+SHORT, SHORT_PER_TENANT = 10, 5
 LONG, LONG_PER_TENANT = 3, 2
 # More at once are hardly faster, and leave others less of the processors.
 LARGE, LARGE_PER_TENANT = 2, 1

@@ -1,6 +1,6 @@
 -- name: act_for_tenant
-select set_config('role', 'batchmill_tenant', true), set_config('batchmill.tenant', %(tenant)s, true),
-    set_config('statement_timeout', coalesce(%(timeout)s::text, current_setting('statement_timeout')), true)
+select set_config('role', 'batchmill_tenant', true), set_config('batchmill.tenant', %(acting_tenant)s, true),
+    set_config('statement_timeout', coalesce(%(acting_timeout)s::text, current_setting('statement_timeout')), true)
 
 -- name: can_act_for_tenants
 select batchmill.can_act_for_tenants()

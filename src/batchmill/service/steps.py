@@ -1,0 +1,237 @@
+"""The event loop, shared out by time: a caller with many requests delays only its own.
+
+A request runs in steps, each from one wait to the next. A step that would delay a caller who has
+used less of the loop waits for its turn. Where nobody else has work, nothing waits.
+"""
+
+import asyncio
+import heapq
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from types import coroutine
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from batchmill.urgency import is_urgent
+
+# What a caller that was idle may use before the others go first.
+CREDIT_SECONDS = 0.05
+# What the steps of one iteration of the event loop may take: then it looks for new input.
+ITERATION_SECONDS = 0.001
+# Beyond so many, some that are idle are forgotten.
+MOST_CALLERS = 1_000
+# How far the last step counts in the average.
+NEWEST = 0.05
+
+
+class Member:
+    """Of a group, in which the one that has used least goes first. `used` are seconds, counted from
+    where the members of the group are."""
+
+    def __init__(self, group: "Group | None"):
+        self.group = group
+        self.used = 0.0
+        self.is_queued = False
+
+    def has_work(self) -> bool:
+        raise NotImplementedError
+
+    def pop(self) -> asyncio.Future[None]:
+        """The next step that waits. There has to be one."""
+        raise NotImplementedError
+
+    def queue(self) -> None:
+        if self.group is not None and not self.is_queued and self.has_work():
+            self.group.add(self)
+
+    @property
+    def line(self) -> Iterator["Member"]:
+        """It, its group, and so on."""
+        member: Member = self
+        while member.group is not None:
+            yield member
+            member = member.group
+
+
+class Caller(Member):
+    def __init__(self, group: "Group"):
+        super().__init__(group)
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def has_work(self) -> bool:
+        while self._waiting and self._waiting[0].done():
+            # The request was cancelled.
+            self._waiting.popleft()
+        return bool(self._waiting)
+
+    def wait(self) -> asyncio.Future[None]:
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        for member in self.line:
+            member.queue()
+        return waiting
+
+    def pop(self) -> asyncio.Future[None]:
+        return self._waiting.popleft()
+
+
+class Group(Member):
+    def __init__(self, group: "Group | None" = None):
+        super().__init__(group)
+        # What those who have work have used at least: it never goes back.
+        self._place = 0.0
+        self._callers: dict[str, Caller] = {}
+        self._heap: list[tuple[float, int, Member]] = []
+        self._entries = 0
+
+    def __len__(self) -> int:
+        return len(self._callers)
+
+    def caller(self, name: str) -> Caller:
+        if (found := self._callers.get(name)) is None:
+            if len(self._callers) >= MOST_CALLERS:
+                self._forget()
+            found = self._callers[name] = Caller(self)
+        return found
+
+    def add(self, member: Member) -> None:
+        member.is_queued = True
+        self._entries += 1
+        heapq.heappush(self._heap, (member.used, self._entries, member))
+
+    def has_work(self) -> bool:
+        return self._least() < math.inf
+
+    def pop(self) -> asyncio.Future[None]:
+        member = heapq.heappop(self._heap)[2]
+        member.is_queued = False
+        granted = member.pop()
+        member.queue()
+        return granted
+
+    def enter(self, member: Member) -> None:
+        """Time that a member had no use for is not owed to it, beyond its credit."""
+        member.used = max(member.used, self._place - CREDIT_SECONDS)
+
+    def is_next(self, member: Member) -> bool:
+        return member.used <= self._least()
+
+    def has_credit(self, member: Member) -> bool:
+        return member.used < self._place - CREDIT_SECONDS / 2
+
+    def count(self, member: Member, seconds: float) -> None:
+        member.used += seconds
+        self._place = max(self._place, min(member.used, self._least()))
+
+    def _least(self) -> float:
+        """What the member that is next has used; infinity if nobody waits."""
+        while self._heap:
+            place, _, member = self._heap[0]
+            if place == member.used and member.has_work():
+                return place
+            # It has used more since it was queued, or waits for nothing any more.
+            heapq.heappop(self._heap)
+            member.is_queued = False
+            member.queue()
+        return math.inf
+
+    def _forget(self) -> None:
+        """Half of those who are idle: whoever has used least loses least by that."""
+        idle = [name for name, each in self._callers.items() if not each.has_work()]
+        idle.sort(key=lambda name: self._callers[name].used)
+        for name in idle[: len(idle) // 2 + 1]:
+            del self._callers[name]
+
+
+class Steps:
+    """Shares the loop out between tenants. All strangers together have as much as one tenant, so
+    that it does not help to have many addresses, and they share that out among themselves."""
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time):
+        self.tenants = Group()
+        self.strangers = Group(self.tenants)
+        self._clock = clock
+        # What steps have used in this iteration of the event loop.
+        self._used = 0.0
+        self._average = ITERATION_SECONDS / 10
+        self._is_pumping = False
+
+    @coroutine
+    def run(self, caller: Caller, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+        """Does the work of a request for its caller, whatever it awaits."""
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            if error is None and not self._may_go(caller):
+                try:
+                    self._pump_soon()
+                    yield from caller.wait()
+                except BaseException as raised:
+                    error = raised
+            began = self._clock()
+            try:
+                awaited = work.send(value) if error is None else work.throw(error)
+            except StopIteration:
+                return
+            finally:
+                self._count(caller, self._clock() - began)
+            value = error = None
+            try:
+                value = yield awaited
+            except BaseException as raised:
+                error = raised
+
+    def _may_go(self, caller: Caller) -> bool:
+        """Whoever has credit delays the others by that at most, so it waits for nothing."""
+        if is_urgent():
+            return True
+        has_credit = is_next = True
+        for member in caller.line:
+            assert member.group is not None
+            member.group.enter(member)
+            has_credit &= member.group.has_credit(member)
+            is_next &= member.group.is_next(member)
+        is_next &= self._used < ITERATION_SECONDS
+        return (has_credit or is_next) and not caller.has_work()
+
+    def _count(self, caller: Caller, seconds: float) -> None:
+        for member in caller.line:
+            assert member.group is not None
+            member.group.count(member, seconds)
+        self._used += seconds
+        self._average += (seconds - self._average) * NEWEST
+        self._pump_soon()
+
+    def _pump_soon(self) -> None:
+        if not self._is_pumping:
+            self._is_pumping = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    def _pump(self) -> None:
+        """Runs once in each iteration of the loop, as long as there are steps."""
+        self._is_pumping = False
+        self._used = 0.0
+        expected = 0.0
+        while expected < ITERATION_SECONDS and self.tenants.has_work():
+            self.tenants.pop().set_result(None)
+            expected += self._average
+            self._pump_soon()
+
+
+class Stepwise:
+    """An ASGI application whose requests share the event loop; `find` tells whose a request is."""
+
+    def __init__(self, app: ASGIApp, steps: Steps, find: Callable[[Scope], Caller]):
+        self._app = app
+        self._steps = steps
+        self._find = find
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        work: Any = self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await work
+        else:
+            await self._steps.run(self._find(scope), work)  # type: ignore[misc]
