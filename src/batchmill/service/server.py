@@ -24,6 +24,7 @@ from batchmill.service.addresses import counted_as, is_loopback
 from batchmill.service.app import create_app
 from batchmill.service.caller import address_of, peer_of, recognised
 from batchmill.service.connections import ACCEPTED_AT_ONCE, Connections, raise_handle_limit
+from batchmill.service.memory import give_back_large_blocks
 from batchmill.service.protocol import BoundedProtocol
 from batchmill.service.service import Service
 from batchmill.service.steps import Caller, Steps, Stepwise
@@ -69,6 +70,7 @@ async def serve_app(
     `check` is called when the application has started, before the first request.
     """
     raise_handle_limit()
+    give_back_large_blocks()
     # A thread that computes, such as a task's, hands over after a millisecond.
     sys.setswitchinterval(0.001)
     with bound(host, port) as at:
