@@ -52,7 +52,7 @@ async def test_a_tenant_that_wants_all_connections_leaves_some_to_others(
     async with wanted(ada, kind=kind):
         assert await answers(bob)
         assert await answers(mill.database)
-        assert one(sql, CONNECTED)[0] <= 3
+        assert one(sql, CONNECTED)[0] <= shares.SHORT_PER_TENANT
         for each in KINDS:
             async with asyncio.timeout(5), bob.connection(each):
                 pass
@@ -142,7 +142,7 @@ async def test_a_tenant_that_waits_too_long_for_its_share_is_told(
     async with held:
         for _ in range(shares.SHORT_PER_TENANT):
             await held.enter_async_context(ada.connection())
-        with pytest.raises(TenantBusy, match="This tenant has 3 of 3 requests") as refused:
+        with pytest.raises(TenantBusy, match="This tenant has 5 of 5 requests") as refused:
             await answers(ada)
         assert refused.value.retry_after
     assert await answers(ada)

@@ -31,7 +31,7 @@ log = logging.getLogger("batchmill.store")
 OLDEST_SERVER = 15
 TRIES = 5
 CHECK_SECONDS = 2.0
-TRUSTED_SECONDS = 5.0
+TRUSTED_SECONDS = 1.0
 
 # The cost of these grows with the batch.
 LONG_QUERIES = frozenset({"begin_cancel", "cancel_step", "retry_batch", "delete_batch"})
