@@ -1,4 +1,4 @@
-"""Marks work that others wait for, so that nothing makes it wait for its turn."""
+"""Marks work that must not wait for its turn, because others wait for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +9,15 @@ _urgent: ContextVar[bool] = ContextVar("batchmill.urgent", default=False)
 
 @contextmanager
 def urgent() -> Iterator[None]:
-    """For a block that holds what is scarce, such as a connection or a lock that all share. Whoever
-    comes next waits for it, also a caller that would go before this one."""
-    was_urgent = _urgent.set(True)
+    """For a block that holds something scarce, such as a connection or a shared lock. If the block
+    waited for its turn, callers that go before it would wait for it all the same."""
+    before = _urgent.get()
+    _urgent.set(True)
     try:
         yield
     finally:
-        _urgent.reset(was_urgent)
+        # Not `reset`: the block may end in another context than it began in.
+        _urgent.set(before)
 
 
 def is_urgent() -> bool:

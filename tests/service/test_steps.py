@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from batchmill.service import steps as module
-from batchmill.service.steps import CREDIT_SECONDS, ITERATION_SECONDS, MOST_CALLERS, Caller, Steps
+from batchmill.service.steps import CREDIT_SECONDS, ITERATION_SECONDS, MOST_CALLERS, Account, Steps
 from tests.service.tools import Tenant
 
 MANY = 200
@@ -40,17 +40,17 @@ class Loop:
             self.used[name] += seconds  # type: ignore[assignment]
             await asyncio.sleep(0)
 
-    def begin(self, caller: Caller, work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:
+    def begin(self, caller: Account, work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:
         async def run() -> None:
             await self.steps.run(caller, work)  # type: ignore[misc]
 
         return asyncio.create_task(run())
 
     def tenant(self, name: str, steps: int = 10, seconds: float = 1e-3) -> asyncio.Task[None]:
-        return self.begin(self.steps.tenants.caller(name), self.request(name, steps, seconds))
+        return self.begin(self.steps.tenants.account(name), self.request(name, steps, seconds))
 
     def stranger(self, name: str, steps: int = 10, seconds: float = 1e-3) -> asyncio.Task[None]:
-        return self.begin(self.steps.strangers.caller(name), self.request(name, steps, seconds))
+        return self.begin(self.steps.strangers.account(name), self.request(name, steps, seconds))
 
 
 async def end(tasks: list[asyncio.Task[None]]) -> None:
@@ -138,7 +138,7 @@ async def test_a_request_gets_what_it_waits_for_and_gives_what_it_returns() -> N
         raise LookupError("the end")
 
     with pytest.raises(LookupError, match="the end"):
-        await loop.begin(loop.steps.tenants.caller("bob"), work())
+        await loop.begin(loop.steps.tenants.account("bob"), work())
     assert found == ["came"]
     await end(busy)
 
@@ -153,7 +153,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_holds_nobody_up() -> N
         finally:
             ended.append("ada")
 
-    caller = loop.steps.tenants.caller("ada")
+    caller = loop.steps.tenants.account("ada")
     tasks = [loop.begin(caller, work()) for _ in range(50)]
     while loop.clock.now < 0.1:
         await asyncio.sleep(0)

@@ -57,7 +57,8 @@ class Hub(Generic[T]):
     ) -> Follower[T]:
         """Follows a batch that `viewer` can see: NotFound if it cannot."""
         if viewer is not None:
-            # It has its share of the connections. Nobody else waits for its turn there.
+            # The viewer waits in its own share of the connections. In a line that all share, others
+            # would wait with it.
             batch = await batches.get(viewer, batch_id)
         else:
             async with self._joins:

@@ -49,8 +49,8 @@ class Proxies:
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, peer: str, forwarded: Iterable[str]) -> str:
-        """The client's address, by the word of trusted proxies alone: the nearest one that is none
-        of theirs. `forwarded` are the values of X-Forwarded-For."""
+        """The address of the client. Only trusted proxies are believed: it is the last address in
+        `forwarded`, the values of X-Forwarded-For, that is not a trusted proxy itself."""
         rest = ",".join(forwarded).split(",")
         address = peer
         while address in self:

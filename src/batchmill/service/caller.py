@@ -119,7 +119,7 @@ def name_in(url: str) -> str | None:
 
 
 def client_address(request: Request) -> str:
-    """The client's, by the word of trusted proxies alone."""
+    """The address of the client. Only trusted proxies are believed about it."""
     return address_of(request, of_request(request))
 
 
@@ -136,7 +136,7 @@ def peer_of(connection: HTTPConnection) -> str:
 
 
 def recognised(connection: HTTPConnection, service: Service) -> str | None:
-    """The tenant whose key it has, if the key was valid lately: nothing is looked up."""
+    """The tenant of its key, if the key was valid within the last minutes. Asks no database."""
     scheme, _, given = connection.headers.get("authorization", "").partition(" ")
     key = Key.read(given) if scheme.lower() == "bearer" else None
     return service.guesses.tenant_of(key) if key else None

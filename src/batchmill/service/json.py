@@ -31,7 +31,7 @@ TWICE = "a name comes twice in one object"
 NO_NAME = "Expecting property name enclosed in double quotes"
 
 T = TypeVar("T")
-Steps = Generator[None, None, T]
+Stepping = Generator[None, None, T]
 
 
 def parsed(body: bytes) -> Any:
@@ -45,7 +45,7 @@ def parsed(body: bytes) -> Any:
     return found
 
 
-def whole_value(file: IO[bytes], most: int) -> Steps[Any]:
+def whole_value(file: IO[bytes], most: int) -> Stepping[Any]:
     """The one value of a text, in steps."""
     scanner = Scanner(file)
     found = yield from scanner.value(most)
@@ -95,7 +95,7 @@ class Scanner:
         self._at += 1
         return found
 
-    def value(self, most: int, deepest: int = DEEPEST) -> Steps[Any]:
+    def value(self, most: int, deepest: int = DEEPEST) -> Stepping[Any]:
         """The next value, of at most so many characters, in steps: each reads a block or so."""
         self.next()
         begin = self.passed
@@ -165,7 +165,7 @@ class LongValue:
         self._most = most
         self._begin = self._failed = scanner.passed
 
-    def read(self, deepest: int) -> Steps[Any]:
+    def read(self, deepest: int) -> Stepping[Any]:
         match self._scanner.next():
             case "[":
                 return (yield from self._list(deepest))
@@ -174,14 +174,14 @@ class LongValue:
             case _:
                 return self._scalar()
 
-    def _list(self, deepest: int) -> Steps[list[Any]]:
+    def _list(self, deepest: int) -> Stepping[list[Any]]:
         found: list[Any] = []
         for _ in self._places("[]", deepest):
             yield
             found += self._run(DECODER.raw_decode, deepest) or [(yield from self.read(deepest - 1))]
         return found
 
-    def _object(self, deepest: int) -> Steps[dict[str, Any]]:
+    def _object(self, deepest: int) -> Stepping[dict[str, Any]]:
         found: dict[str, Any] = {}
         for _ in self._places("{}", deepest):
             yield
@@ -231,7 +231,7 @@ class LongValue:
         size = 4 * (self._scanner.passed - self._failed)
         return self._scanner.ahead(min(max(size, LEAST_PIECE), BLOCK))
 
-    def _long_pair(self, deepest: int) -> Steps[tuple[str, Any]]:
+    def _long_pair(self, deepest: int) -> Stepping[tuple[str, Any]]:
         if self._scanner.next() != '"':
             raise ValueError(NO_NAME)
         name = self._scalar()

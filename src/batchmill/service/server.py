@@ -27,7 +27,7 @@ from batchmill.service.connections import ACCEPTED_AT_ONCE, Connections, raise_h
 from batchmill.service.memory import give_back_large_blocks
 from batchmill.service.protocol import BoundedProtocol
 from batchmill.service.service import Service
-from batchmill.service.steps import Caller, Steps, Stepwise
+from batchmill.service.steps import Account, Steps, Stepwise
 from batchmill.worker.worker import WorkerOptions
 
 log = logging.getLogger("batchmill.service")
@@ -108,15 +108,15 @@ def sharing(app: Starlette) -> Stepwise:
     """The application, whose callers share the event loop."""
     steps = Steps()
 
-    def find(scope: Scope) -> Caller:
+    def find(scope: Scope) -> Account:
         connection = HTTPConnection(scope)
         # An application without the service's routes has no keys and no proxies that it trusts.
         service: Service | None = getattr(app.state, "batchmill", None)
         if service is None:
-            return steps.strangers.caller(peer_of(connection))
+            return steps.strangers.account(peer_of(connection))
         if (tenant := recognised(connection, service)) is not None:
-            return steps.tenants.caller(tenant)
-        return steps.strangers.caller(counted_as(address_of(connection, service)))
+            return steps.tenants.account(tenant)
+        return steps.strangers.account(counted_as(address_of(connection, service)))
 
     return Stepwise(app, steps, find)
 

@@ -8,6 +8,7 @@ import asyncio
 import heapq
 import math
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from types import coroutine
@@ -27,36 +28,39 @@ MOST_CALLERS = 1_000
 NEWEST = 0.05
 
 
-class Member:
-    """Of a group, in which the one that has used least goes first. `used` are seconds, counted from
-    where the members of the group are."""
+class Member(ABC):
+    """A member of a group. The member that has used least goes first. `used` is in seconds; only
+    the difference between the members of one group has a meaning."""
 
     def __init__(self, group: "Group | None"):
         self.group = group
         self.used = 0.0
         self.is_queued = False
 
+    @abstractmethod
     def has_work(self) -> bool:
-        raise NotImplementedError
+        """Whether a step waits."""
 
+    @abstractmethod
     def pop(self) -> asyncio.Future[None]:
-        """The next step that waits. There has to be one."""
-        raise NotImplementedError
+        """Takes the next step that waits. The caller knows that there is one."""
 
     def queue(self) -> None:
         if self.group is not None and not self.is_queued and self.has_work():
             self.group.add(self)
 
     @property
-    def line(self) -> Iterator["Member"]:
-        """It, its group, and so on."""
+    def places(self) -> Iterator[tuple["Group", "Member"]]:
+        """Its group and itself, then the group of that group and that group, and so on."""
         member: Member = self
-        while member.group is not None:
-            yield member
-            member = member.group
+        while (group := member.group) is not None:
+            yield group, member
+            member = group
 
 
-class Caller(Member):
+class Account(Member):
+    """What one caller has used, and its steps that wait."""
+
     def __init__(self, group: "Group"):
         super().__init__(group)
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -70,7 +74,7 @@ class Caller(Member):
     def wait(self) -> asyncio.Future[None]:
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
-        for member in self.line:
+        for _, member in self.places:
             member.queue()
         return waiting
 
@@ -81,20 +85,20 @@ class Caller(Member):
 class Group(Member):
     def __init__(self, group: "Group | None" = None):
         super().__init__(group)
-        # What those who have work have used at least: it never goes back.
+        # What the members with work have used at least. It never goes back.
         self._place = 0.0
-        self._callers: dict[str, Caller] = {}
+        self._accounts: dict[str, Account] = {}
         self._heap: list[tuple[float, int, Member]] = []
         self._entries = 0
 
     def __len__(self) -> int:
-        return len(self._callers)
+        return len(self._accounts)
 
-    def caller(self, name: str) -> Caller:
-        if (found := self._callers.get(name)) is None:
-            if len(self._callers) >= MOST_CALLERS:
+    def account(self, caller: str) -> Account:
+        if (found := self._accounts.get(caller)) is None:
+            if len(self._accounts) >= MOST_CALLERS:
                 self._forget()
-            found = self._callers[name] = Caller(self)
+            found = self._accounts[caller] = Account(self)
         return found
 
     def add(self, member: Member) -> None:
@@ -113,7 +117,7 @@ class Group(Member):
         return granted
 
     def enter(self, member: Member) -> None:
-        """Time that a member had no use for is not owed to it, beyond its credit."""
+        """An idle member saves up no more time than its credit."""
         member.used = max(member.used, self._place - CREDIT_SECONDS)
 
     def is_next(self, member: Member) -> bool:
@@ -139,16 +143,17 @@ class Group(Member):
         return math.inf
 
     def _forget(self) -> None:
-        """Half of those who are idle: whoever has used least loses least by that."""
-        idle = [name for name, each in self._callers.items() if not each.has_work()]
-        idle.sort(key=lambda name: self._callers[name].used)
+        """Forgets half of the idle callers, those that have used least. A caller that comes back
+        gets its credit anew."""
+        idle = [name for name, each in self._accounts.items() if not each.has_work()]
+        idle.sort(key=lambda name: self._accounts[name].used)
         for name in idle[: len(idle) // 2 + 1]:
-            del self._callers[name]
+            del self._accounts[name]
 
 
 class Steps:
-    """Shares the loop out between tenants. All strangers together have as much as one tenant, so
-    that it does not help to have many addresses, and they share that out among themselves."""
+    """Divides the time of the event loop between tenants. All strangers together get as much as one
+    tenant, so many addresses do not help; that time is divided between their addresses."""
 
     def __init__(self, clock: Callable[[], float] = time.thread_time):
         self.tenants = Group()
@@ -160,7 +165,7 @@ class Steps:
         self._is_pumping = False
 
     @coroutine
-    def run(self, caller: Caller, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+    def run(self, caller: Account, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
         """Does the work of a request for its caller, whatever it awaits."""
         value: Any = None
         error: BaseException | None = None
@@ -184,23 +189,21 @@ class Steps:
             except BaseException as raised:
                 error = raised
 
-    def _may_go(self, caller: Caller) -> bool:
-        """Whoever has credit delays the others by that at most, so it waits for nothing."""
+    def _may_go(self, caller: Account) -> bool:
+        """A caller with credit does not wait: it delays the others by its credit at most."""
         if is_urgent():
             return True
         has_credit = is_next = True
-        for member in caller.line:
-            assert member.group is not None
-            member.group.enter(member)
-            has_credit &= member.group.has_credit(member)
-            is_next &= member.group.is_next(member)
+        for group, member in caller.places:
+            group.enter(member)
+            has_credit &= group.has_credit(member)
+            is_next &= group.is_next(member)
         is_next &= self._used < ITERATION_SECONDS
         return (has_credit or is_next) and not caller.has_work()
 
-    def _count(self, caller: Caller, seconds: float) -> None:
-        for member in caller.line:
-            assert member.group is not None
-            member.group.count(member, seconds)
+    def _count(self, caller: Account, seconds: float) -> None:
+        for group, member in caller.places:
+            group.count(member, seconds)
         self._used += seconds
         self._average += (seconds - self._average) * NEWEST
         self._pump_soon()
@@ -224,7 +227,7 @@ class Steps:
 class Stepwise:
     """An ASGI application whose requests share the event loop; `find` tells whose a request is."""
 
-    def __init__(self, app: ASGIApp, steps: Steps, find: Callable[[Scope], Caller]):
+    def __init__(self, app: ASGIApp, steps: Steps, find: Callable[[Scope], Account]):
         self._app = app
         self._steps = steps
         self._find = find

@@ -6,7 +6,7 @@ import random
 import selectors
 from collections import ChainMap
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from time import monotonic
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -218,13 +218,14 @@ class TenantDatabase(Database):
 
     async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
         async with self._shared(kind) as conn:
-            with urgent():
-                return await at_once(conn, self._acting(kind), *calls)
+            return await at_once(conn, self._acting(kind), *calls)
 
     @asynccontextmanager
     async def _shared(self, kind: Kind) -> AsyncIterator[PooledConnection]:
         async with self.shares.of(kind).taken(self._tenant), self._whole.connection() as conn:
-            yield conn
+            # A large submit reads its body meanwhile, and has its connection for long in any case.
+            with nullcontext() if kind == "large" else urgent():
+                yield conn
 
     def _acting(self, kind: Kind) -> Call:
         timeout: str | None = None
