@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from batchmill import Mill
-from batchmill.store import database
+from batchmill.store import pool
 from tests.library.tools import echo_on
 
 END_THEM = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
@@ -18,7 +18,7 @@ async def test_a_connection_is_trusted_while_it_has_just_been_of_use(
         async with mill.database.connection() as conn:
             await conn.execute("select 1")
         assert conn.is_trusted
-        monkeypatch.setattr(database, "TRUSTED_SECONDS", 0.0)
+        monkeypatch.setattr(pool, "TRUSTED_SECONDS", 0.0)
         assert not conn.is_trusted
 
 

@@ -17,6 +17,7 @@ from tests.library.tools import echo_on, one
 
 CONNECTED = """select count(*) from pg_stat_activity
     where datname = current_database() and application_name = 'batchmill' and state <> 'idle'"""
+BLOCKED = f"{CONNECTED} and wait_event_type = 'Lock'"
 KINDS: tuple[Kind, ...] = ("short", "long", "large")
 
 
@@ -70,6 +71,34 @@ async def test_long_work_of_many_tenants_leaves_connections_to_all_else(
             async with asyncio.timeout(5), quiet.connection("long" if kind == "large" else "large"):
                 pass
         assert one(sql, CONNECTED)[0] <= 3
+
+
+def blocked(sql: psycopg.Connection) -> int:
+    # Inside a transaction, activity is what it was when it was first asked for.
+    sql.execute("select pg_stat_clear_snapshot()")
+    return one(sql, BLOCKED)[0]
+
+
+async def test_lookups_of_any_number_of_strangers_leave_connections_to_tenants(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    """Nobody knows yet whose keys they have: a lookup waits here for a lock of the table of keys."""
+    with sql.transaction():
+        sql.execute("lock table batchmill.api_keys")
+        async with asyncio.TaskGroup() as group:
+            lookups = [
+                group.create_task(
+                    mill.database.admit("k", b"", tenant=None, address=f"10.0.0.{number}")
+                )
+                for number in range(50)
+            ]
+            while blocked(sql) < shares.LOOKUPS:
+                await asyncio.sleep(0.01)
+            for tenant in ("ada", "bob"):
+                assert await answers(TenantDatabase(mill.database, tenant))
+            assert blocked(sql) == shares.LOOKUPS
+            for lookup in lookups:
+                lookup.cancel()
 
 
 async def test_a_small_submit_does_not_wait_for_large_ones(mill: Mill) -> None:

@@ -1,7 +1,6 @@
 """Who calls: whose key it is, what that may do, and where it may be used."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -62,9 +61,14 @@ async def _admit(request: Request, given: str | None) -> Caller:
     key = Key.read(given) if given else None
     if given and key is None:
         raise NotAuthenticated("That is no key: keys begin with bm_.")
-    # Nobody's lookups take all connections.
-    whose = (key and service.guesses.tenant_of(key)) or counted_as(address)
-    admit = partial(service.mill.database.admit, whose, key and key.id, key and key.digest)
+
+    async def admit() -> Any:
+        # When it is its turn: another request with the key may have found the tenant by then.
+        tenant = key and service.guesses.tenant_of(key)
+        return await service.mill.database.admit(
+            key and key.id, key and key.digest, tenant=tenant, address=counted_as(address)
+        )
+
     if key is None:
         found = await admit()
         _require_served_without_key(request, is_open=found is not None)

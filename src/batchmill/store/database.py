@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import random
-import selectors
 from collections import ChainMap
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from time import monotonic
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -14,14 +13,15 @@ from weakref import WeakValueDictionary
 import psycopg
 from psycopg import AsyncClientCursor, AsyncConnection
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
-from psycopg_pool import AsyncConnectionPool
 from pydantic_core import from_json
 
 from batchmill.config import Pooler
 from batchmill.errors import ConfigurationError, DatabaseUnavailable
-from batchmill.store.errors import TRY_AGAIN, translated
+from batchmill.store.errors import TRY_AGAIN, is_read_only, translated
+from batchmill.store.pool import Pool, PooledConnection
 from batchmill.store.queries import queries
 from batchmill.store.shares import Kind, Shares
 from batchmill.urgency import urgent
@@ -30,14 +30,12 @@ log = logging.getLogger("batchmill.store")
 
 OLDEST_SERVER = 15
 TRIES = 5
-CHECK_SECONDS = 2.0
-TRUSTED_SECONDS = 1.0
+
+# Their parameters are not written into the text of a statement, which Postgres logs if it fails.
+WITH_PAYLOADS = frozenset({"submit", "enqueue", "save_schedule"})
 
 # The cost of these grows with the batch.
 LONG_QUERIES = frozenset({"begin_cancel", "cancel_step", "retry_batch", "delete_batch"})
-
-# Unlike the default one these open no descriptor of their own; Windows has no poll.
-_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 # A peer that vanished is noticed in seconds, not after the kernel's two hours.
 PATIENCE = {
@@ -52,17 +50,6 @@ PATIENCE = {
 
 # A named query and its parameters.
 Call = tuple[str, Mapping[str, Any]]
-
-
-class PooledConnection(AsyncConnection[Any]):
-    """Knows when it was last of use."""
-
-    served_at = -TRUSTED_SECONDS
-
-    @property
-    def is_trusted(self) -> bool:
-        """A server that ends a connection says so on it; from a healthy idle one nothing comes."""
-        return monotonic() - self.served_at < TRUSTED_SECONDS and not _has_news(self)
 
 
 class Timeouts(NamedTuple):
@@ -81,7 +68,7 @@ class Database:
         self.dsn = dsn
         self._wanted: Pooler = pooler
         self._size = size
-        self._pool: AsyncConnectionPool[PooledConnection] | None = None
+        self._pool: Pool | None = None
         self.behind_pooler = pooler == "transaction"
         self.shares = Shares()
         # The submits with an idempotency key that are under way here, by tenant and key.
@@ -94,30 +81,18 @@ class Database:
                 raise ConfigurationError(f"batchmill needs PostgreSQL 15 or newer, not {version}.")
             if self._wanted == "auto":
                 self.behind_pooler = await _is_pooled(conn)
-        self._pool = AsyncConnectionPool(
-            self.dsn,
-            connection_class=PooledConnection,
-            min_size=0,
-            max_size=self._size,
-            timeout=10,
-            max_idle=60,
-            open=False,
-            check=_check,
-            kwargs=self._options(),
-            configure=_configure,
-        )
-        await self._pool.open()
+        self._pool = Pool(self.connect, self._size)
 
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
             self._pool = None
 
-    async def connect(self) -> AsyncConnection[Any]:
+    async def connect(self) -> PooledConnection:
         """A connection outside the pool; the caller closes it."""
         with translated():
-            conn = await AsyncConnection.connect(self.dsn, **self._options())
-        await _configure(conn)
+            conn = await PooledConnection.connect(self.dsn, **self._options())
+        set_json_loads(from_json, conn)
         return conn
 
     @asynccontextmanager
@@ -126,15 +101,19 @@ class Database:
         if (pool := self._pool) is None:
             raise DatabaseUnavailable("The mill is closed: open it with `async with mill:`.")
         with translated():
-            # The pool has a lock that all callers share.
             with urgent():
-                conn = await pool.getconn()
+                conn = await pool.take()
             try:
                 yield conn
                 conn.served_at = monotonic()
+            except Exception as error:
+                if is_read_only(error):
+                    # The server is a standby now. A new connection may reach the primary.
+                    await conn.close()
+                raise
             finally:
                 with urgent():
-                    await pool.putconn(conn)
+                    await pool.give_back(conn)
 
     @asynccontextmanager
     async def transaction(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
@@ -166,9 +145,13 @@ class Database:
         found = await self.rows(name, **params)
         return next(iter(found[0].values())) if found else None
 
-    async def admit(self, caller: str, key: str | None, digest: bytes | None) -> Any:
-        """What the caller with this key may do; callers share the connections as tenants do."""
-        async with self.shares.of("short").taken(caller):
+    async def admit(
+        self, key: str | None, digest: bytes | None, *, tenant: str | None, address: str
+    ) -> Any:
+        """What the caller with this key may do. A tenant that is known has its own connections for
+        this; all other callers share a few."""
+        kind, caller = ("short", tenant) if tenant is not None else ("lookup", address)
+        async with self.shares.of(kind).taken(caller):
             with urgent():
                 return await self.value("admit", key=key, digest=digest)
 
@@ -207,9 +190,14 @@ class TenantDatabase(Database):
 
     @asynccontextmanager
     async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
-        async with self._shared(kind) as conn, conn.transaction():
-            await rows(conn, *self._acting(kind))
-            yield conn
+        async with self._shared(kind) as conn:
+            await at_once(conn, ("begin", {}), self._acting(kind))
+            try:
+                yield conn
+            except BaseException:
+                await rolled_back(conn)
+                raise
+            await conn.execute("commit")
 
     @asynccontextmanager
     async def transaction(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
@@ -217,6 +205,9 @@ class TenantDatabase(Database):
             yield conn
 
     async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
+        if calls[-1][0] in WITH_PAYLOADS:
+            async with self.connection(kind) as conn:
+                return await rows(conn, *calls[-1])
         async with self._shared(kind) as conn:
             return await at_once(conn, self._acting(kind), *calls)
 
@@ -275,21 +266,11 @@ async def at_once(conn: AsyncConnection[Any], *calls: Call) -> list[dict[str, An
     return await cursor.fetchall() if cursor.description else []
 
 
-async def _check(conn: PooledConnection) -> None:
-    """Also of a peer that takes everything and answers nothing, for which TCP has no word."""
-    if not conn.is_trusted:
-        async with asyncio.timeout(CHECK_SECONDS):
-            await conn.execute("")
-
-
-def _has_news(conn: AsyncConnection[Any]) -> bool:
-    with _Selector() as selector:
-        selector.register(conn.pgconn.socket, selectors.EVENT_READ)
-        return bool(selector.select(timeout=0))
-
-
-async def _configure(conn: AsyncConnection[Any]) -> None:
-    set_json_loads(from_json, conn)
+async def rolled_back(conn: AsyncConnection[Any]) -> None:
+    """A connection that cannot do even that is broken, and is not used again."""
+    if conn.pgconn.transaction_status != TransactionStatus.IDLE:
+        with suppress(psycopg.Error):
+            await conn.execute("rollback")
 
 
 async def _is_pooled(conn: AsyncConnection[Any]) -> bool:

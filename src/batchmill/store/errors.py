@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-from psycopg_pool import PoolTimeout
 
 from batchmill.errors import (
     BatchmillError,
@@ -46,7 +45,7 @@ NO_TRANSACTION = "25P01"
 CANCELLED = "57014"
 
 # What a connection says when the server is gone, going, not ready yet, or a standby now.
-GONE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError)
+GONE = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
 
 
 def is_unavailable(error: BaseException) -> bool:
@@ -56,11 +55,16 @@ def is_unavailable(error: BaseException) -> bool:
     return isinstance(error, GONE) or getattr(error, "sqlstate", None) == READ_ONLY
 
 
+def is_read_only(error: BaseException) -> bool:
+    """Also where it was translated already."""
+    return READ_ONLY in (getattr(e, "sqlstate", None) for e in (error, error.__cause__))
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     try:
         yield
-    except (psycopg.Error, PoolTimeout) as error:
+    except psycopg.Error as error:
         if (ours := translate(error)) is error:
             raise
         raise ours from error

@@ -8,14 +8,17 @@ from typing import Literal
 
 from batchmill.errors import ServerBusy, TenantBusy
 
-# `long` statements change a whole batch; `large` transactions submit more jobs than one call takes.
-Kind = Literal["short", "long", "large"]
+# `long` statements change a whole batch; `large` transactions submit more jobs than one call takes;
+# a `lookup` finds out whose key a request has, if that is not known.
+Kind = Literal["short", "long", "large", "lookup"]
 
 # Of the ten connections of a process. Long and large work leaves five of them to short statements.
 SHORT, SHORT_PER_TENANT = 10, 5
 LONG, LONG_PER_TENANT = 3, 2
 # More at once are hardly faster, and leave others less of the processors.
 LARGE, LARGE_PER_TENANT = 2, 1
+# Of callers that nobody knows yet, by address: there may be any number of them.
+LOOKUPS, LOOKUPS_PER_ADDRESS = 2, 1
 WAIT_SECONDS = 30.0
 RETRY_AFTER = 5.0
 
@@ -91,6 +94,7 @@ class Shares:
             "short": Share(SHORT, SHORT_PER_TENANT),
             "long": Share(LONG, LONG_PER_TENANT),
             "large": Share(LARGE, LARGE_PER_TENANT),
+            "lookup": Share(LOOKUPS, LOOKUPS_PER_ADDRESS),
         }
 
     def of(self, kind: Kind) -> Share:

@@ -1,0 +1,213 @@
+"""The connections that a process keeps to Postgres.
+
+Not psycopg_pool's: that has a lock which callers pass one by one, an iteration of the event loop
+each. On a busy loop, a hundred requests a second waited longer for that lock than for Postgres.
+"""
+
+import asyncio
+import random
+import selectors
+from collections import deque
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.pq import TransactionStatus
+
+from batchmill.errors import DatabaseUnavailable
+from batchmill.store.backoff import Backoff
+
+# How long a caller waits for a connection, also while the server is away.
+WAIT_SECONDS = 10.0
+IDLE_SECONDS = 60.0
+# Caches of a backend grow, and a name may lead to another server by then.
+LIFETIME_SECONDS = 3_600.0
+CHECK_SECONDS = 2.0
+TRUSTED_SECONDS = 1.0
+
+# Unlike the default one these open no descriptor of their own; Windows has no poll.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
+
+class PooledConnection(AsyncConnection[Any]):
+    """Knows when it last did what it was asked to."""
+
+    served_at = -TRUSTED_SECONDS
+    idle_since = 0.0
+    expires_at = float("inf")
+
+    @property
+    def is_trusted(self) -> bool:
+        """A server that ends a connection says so on it; from a healthy idle one nothing comes."""
+        return monotonic() - self.served_at < TRUSTED_SECONDS and not self._has_news()
+
+    @property
+    def is_reusable(self) -> bool:
+        """Open, not too old, outside any transaction, and with no answer to come."""
+        return (
+            not self.closed
+            and monotonic() < self.expires_at
+            and self.pgconn.transaction_status == TransactionStatus.IDLE
+        )
+
+    async def is_alive(self) -> bool:
+        """Also detects a peer that accepts data but never replies."""
+        if self.closed or self.is_trusted:
+            return not self.closed
+        asking = asyncio.ensure_future(self.execute(""))
+        asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
+        try:
+            await asyncio.wait({asking}, timeout=CHECK_SECONDS)
+            return asking.done() and asking.exception() is None
+        finally:
+            if not asking.done():
+                # First, or psycopg would ask the silent server to cancel the statement.
+                self.pgconn.finish()
+                asking.cancel()
+
+    def _has_news(self) -> bool:
+        with _Selector() as selector:
+            selector.register(self.pgconn.socket, selectors.EVENT_READ)
+            return bool(selector.select(timeout=0))
+
+
+class Pool:
+    """At most `size` connections. They are made when callers wait, in tasks of their own: a caller
+    that gives up does not end the attempt to reach the server."""
+
+    def __init__(self, connect: Callable[[], Awaitable[PooledConnection]], size: int):
+        self._connect = connect
+        self._size = size
+        # Connections that are open or being made.
+        self._count = 0
+        # The one that was used last is used next, so those too many get old.
+        self._idle: list[PooledConnection] = []
+        self._waiting: deque[asyncio.Future[PooledConnection]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_shrinking = False
+        self._is_closed = False
+        # Why the server could not be reached, since it last could.
+        self._failure: Exception | None = None
+
+    async def take(self) -> PooledConnection:
+        """The caller gives it back, whatever happens."""
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                return await self._alive() or await self._wait()
+        except TimeoutError:
+            raise DatabaseUnavailable(
+                str(self._failure)
+                if self._failure
+                else f"All connections of this process were busy for {WAIT_SECONDS:.0f} s."
+            ) from self._failure
+
+    async def give_back(self, conn: PooledConnection) -> None:
+        """One that is broken, or was interrupted, is not used again."""
+        if conn.is_reusable and not self._is_closed:
+            self._offer(conn)
+        else:
+            await self._drop(conn)
+
+    async def close(self) -> None:
+        """Connections in use are closed when they are given back."""
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(DatabaseUnavailable("The mill was closed."))
+        while self._idle:
+            await self._drop(self._idle.pop())
+
+    async def _alive(self) -> PooledConnection | None:
+        while self._idle:
+            conn = self._idle.pop()
+            try:
+                if await conn.is_alive():
+                    return conn
+            except BaseException:
+                await self._drop(conn)
+                raise
+            # The server, or the way to it, was lost: the others are no better.
+            lost, self._idle = [conn, *self._idle], []
+            for each in lost:
+                await self._drop(each)
+        return None
+
+    async def _wait(self) -> PooledConnection:
+        offered: asyncio.Future[PooledConnection] = asyncio.get_running_loop().create_future()
+        self._waiting.append(offered)
+        self._make_more()
+        try:
+            return await offered
+        except BaseException:
+            if offered.done() and not offered.cancelled() and offered.exception() is None:
+                await self.give_back(offered.result())
+            raise
+
+    def _offer(self, conn: PooledConnection) -> None:
+        """To the caller that has waited longest."""
+        while self._waiting:
+            if not (waiting := self._waiting.popleft()).done():
+                waiting.set_result(conn)
+                return
+        conn.idle_since = monotonic()
+        self._idle.append(conn)
+        if not self._is_shrinking:
+            self._is_shrinking = True
+            self._begin(self._shrink())
+
+    async def _drop(self, conn: PooledConnection) -> None:
+        self._count -= 1
+        self._make_more()
+        await conn.close()
+
+    def _make_more(self) -> None:
+        if self._waiting and self._count < self._size and not self._is_closed:
+            self._count += 1
+            self._begin(self._make())
+
+    async def _make(self) -> None:
+        """One connection, unless nobody waits for one any more."""
+        backoff = Backoff()
+        made = None
+        try:
+            while made is None and self._someone_waits():
+                try:
+                    made = await self._connect()
+                except DatabaseUnavailable as error:
+                    self._failure = error
+                    await backoff.wait()
+        except Exception as error:
+            # No use in trying again: a caller has to know.
+            if self._someone_waits():
+                self._waiting.popleft().set_exception(error)
+        finally:
+            if made is None:
+                self._count -= 1
+                self._make_more()
+        if made is not None:
+            self._failure = None
+            made.expires_at = monotonic() + random.uniform(0.9, 1.1) * LIFETIME_SECONDS
+            self._offer(made)
+
+    def _someone_waits(self) -> bool:
+        while self._waiting and self._waiting[0].done():
+            self._waiting.popleft()
+        return bool(self._waiting)
+
+    async def _shrink(self) -> None:
+        while self._idle:
+            oldest = self._idle[0]
+            if (left := oldest.idle_since + IDLE_SECONDS - monotonic()) > 0:
+                await asyncio.sleep(left)
+            else:
+                del self._idle[0]
+                await self._drop(oldest)
+        self._is_shrinking = False
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
