@@ -63,7 +63,7 @@ class Mill:
     Without a `dsn` it takes DATABASE_URL, and without that it runs a PostgreSQL of its own in
     `home`. That one's schema is kept up to date; another's only with `migrate=True`.
     `artifacts` is a path, the URL of an object store, or a `Storage`; files go there. `notify`
-    replaces the settings that the environment has for mails and webhooks.
+    are the settings for mails and webhooks, else those of the environment.
     """
 
     def __init__(
@@ -76,9 +76,19 @@ class Mill:
         artifacts: str | Path | Storage | None = None,
         notify: NotifySettings | None = None,
     ):
-        self.settings = Settings.read(dsn, home)
+        self._begin(Settings.read(dsn, home), Registry(rules), migrate, artifacts, notify)
+
+    def _begin(
+        self,
+        settings: Settings,
+        registry: Registry,
+        migrate: bool,
+        artifacts: str | Path | Storage | None,
+        notify: NotifySettings | None,
+    ) -> None:
+        self.settings = settings
+        self._registry = registry
         self._migrate = migrate
-        self._registry = Registry(rules)
         self._artifacts = artifacts
         self._notify = notify
         self._server: EmbeddedServer | None = None
@@ -127,6 +137,8 @@ class Mill:
 
     @cached_property
     def notifying(self) -> NotifySettings:
+        if self._whole is not None:
+            return self._whole.notifying
         return self._notify or NotifySettings.read()
 
     @cached_property
@@ -188,8 +200,13 @@ class Mill:
             await send_on(connection, submission, items)
         else:
             key, tenant = submission.idempotency_key, submission.tenant
-            await send(partial(self._transaction, key, tenant), submission, items)
+            begin = partial(self._transaction, key, tenant)
+            await send(begin, submission, items, alone=self._submit if key is None else None)
         return self.submitted(submission)
+
+    async def _submit(self, call: dict[str, Any]) -> Any:
+        await self.open()
+        return await self.database.value("submit", **call)
 
     async def enqueue(
         self,
@@ -312,14 +329,9 @@ class Mill:
 
     def on(self, dsn: str | None = None) -> "Mill":
         """A mill with the same tasks and connections of its own, on another database or on this."""
-        other = Mill(
-            dsn or self.settings.dsn,
-            home=self.settings.home,
-            migrate=self._migrate,
-            artifacts=self._artifacts,
-            notify=self._notify,
-        )
-        other._registry = self._registry
+        settings = self.settings.model_copy(update={"dsn": dsn}) if dsn else self.settings
+        other = Mill.__new__(Mill)
+        other._begin(settings, self._registry, self._migrate, self._artifacts, self._notify)
         return other
 
     def as_tenant(self, tenant: str, *, timeouts: Timeouts | None = None) -> "Mill":

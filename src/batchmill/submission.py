@@ -141,15 +141,21 @@ async def send(
     begin: Callable[[bool], AbstractAsyncContextManager[Any]],
     submission: "Submission",
     items: Iterable[Any] | AsyncIterable[Any],
+    *,
+    alone: Callable[[dict[str, Any]], Awaitable[Any]] | None = None,
 ) -> None:
     """The same in a transaction of our own, where a call is written while another is made.
 
-    The first is written before the transaction begins, which is told whether it is large.
+    The first is written before the transaction begins, which is told whether it is large. With
+    `alone`, a submission of one call needs no other transaction than that call.
     """
     large = isinstance(items, Blocks) and items.large
     with submission.traced():
         async with aclosing(submission.calls(items, gives_way=True)) as calls:
             first = None if large else await anext(calls)
+            if alone is not None and first is not None and not submission.is_split:
+                submission.learn(await alone(with_trace(first)))
+                return
             async with begin(large or submission.is_split) as connection, Overlap() as overlap:
                 first = with_trace(first or await anext(calls))
                 submission.learn(await foreign.value_on(connection, "submit", first))

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -12,15 +14,30 @@ T = TypeVar("T")
 _threads = ThreadPoolExecutor(16, thread_name_prefix="batchmill-file")
 
 
+class Unbroken(asyncio.Future[T]):
+    """What a thread is at. A task that is cancelled while it waits for this hears of it when the
+    thread has ended: the thread still uses what the task is about to close."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        return False
+
+
 def start_in_thread(function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-    return asyncio.get_running_loop().run_in_executor(_threads, function, *args)
+    loop = asyncio.get_running_loop()
+    ended: Unbroken[T] = Unbroken(loop=loop)
+
+    def work() -> None:
+        try:
+            end = partial(ended.set_result, function(*args))
+        except BaseException as error:
+            end = partial(ended.set_exception, error)
+        # A loop that is closed has nobody who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(end)
+
+    _threads.submit(work)
+    return ended
 
 
 async def in_thread(function: Callable[..., T], *args: Any) -> T:
-    """A cancellation waits for the thread: it still uses what the caller is about to close."""
-    work = start_in_thread(function, *args)
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait({work})
-        raise
+    return await start_in_thread(function, *args)

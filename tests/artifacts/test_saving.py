@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import random
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,37 @@ async def test_a_file_lies_in_every_store_as_it_was_given(dsn: str, storage: Sto
             await storage.read(record.storage_key, 0, 1)
 
 
+async def test_an_upload_that_is_given_up_at_any_moment_leaves_nothing(
+    mill: Mill, sql: psycopg.Connection[Any], files: Path
+) -> None:
+    """Also while its row is being made, of which the caller never hears."""
+    ended: Counter[str] = Counter()
+
+    async def give_up(seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                record = await mill.artifacts.save("a", bytes(100_000), size=100_000)
+            await mill.artifacts.delete(record)
+            ended["saved"] += 1
+        except TimeoutError:
+            ended["gave up"] += 1
+
+    for _ in range(20):
+        await asyncio.gather(*(give_up(random.uniform(0, 0.1)) for _ in range(10)))
+    assert ended["gave up"] > 20, ended
+    async with asyncio.timeout(30):
+        while not nothing_is_left(sql, files):
+            await asyncio.sleep(0.05)
+    assert stored_bytes(sql) == 0
+
+
+async def test_a_record_of_another_tenant_opens_nothing(mill: Mill) -> None:
+    record = await mill.artifacts.save("a", b"secret", tenant="ada")
+    for use in (mill.as_tenant("bob").artifacts.open, mill.as_tenant("bob").artifacts.url):
+        with pytest.raises(NotFound):
+            await use(record)
+
+
 @pytest.mark.parametrize(("start", "end"), [(None, None), (3, None), (None, 3), (2, 99), (9, 2)])
 async def test_a_part_is_opened(mill: Mill, start: int | None, end: int | None) -> None:
     record = await mill.artifacts.save("a", b"0123456789")
@@ -107,7 +140,7 @@ async def test_a_path_that_leads_nowhere_is_refused(
 async def test_an_upload_that_is_cut_halfway_leaves_nothing(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
-    for parts in ([], [b"few"], [os.urandom(BLOCK)] * 20):
+    for parts in ([], [b"few"], [os.urandom(BLOCK)] * 80):
         with pytest.raises(ConnectionResetError):
             await mill.artifacts.save("a", cut_after(*parts))
         assert nothing_is_left(sql, files)

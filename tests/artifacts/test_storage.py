@@ -20,7 +20,7 @@ from tests.invariants import files_in
 KEY = "0123456789abcdef/2026/6a3f9e0c-0000-4000-8000-000000000001"
 OTHER = f"{KEY}.12"
 HEADERS = {"Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"'}
-LARGE = 20
+LARGE = 80
 
 
 async def content(storage: Storage, key: str, start: int, end: int) -> bytes:
@@ -124,7 +124,7 @@ async def test_nobody_sees_half_a_file(storage: Storage) -> None:
 async def test_a_local_store_removes_what_a_writer_that_died_left(files: Path) -> None:
     storage, tap = LocalStorage(files), Tap()
     writing = asyncio.create_task(storage.write(KEY, tap.chunks(), HEADERS))
-    tap.give(b"half")
+    tap.give(b"half", b"of it")
     await tap.drained()
     assert len(list(files_in(files))) == 1
     await storage.delete([KEY])

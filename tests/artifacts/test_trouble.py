@@ -12,11 +12,11 @@ import psycopg
 import pytest
 
 from batchmill import Artifact, Job, JobFailed, Mill, Retry, StorageError
-from batchmill.artifacts.storage import BLOCK
 from tests.artifacts.tools import all_wrong, collect, nothing_is_left, states
 from tests.invariants import files_in
 
 ONCE = Retry(attempts=1)
+MEGABYTE = 1_048_576
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def largest_file(size: int) -> Iterator[None]:
 def make(mill: Mill) -> Any:
     @mill.task(retry=ONCE)
     async def make(job: Job, megabytes: int) -> Artifact:
-        return await job.artifacts.save("out.bin", bytes(megabytes * BLOCK))
+        return await job.artifacts.save("out.bin", bytes(megabytes * MEGABYTE))
 
     return make
 
@@ -43,13 +43,13 @@ async def test_a_full_disk_is_told_and_leaves_nothing(
     dsn: str, sql: psycopg.Connection[Any], disk: Path
 ) -> None:
     async with Mill(dsn, artifacts=disk / "files") as mill:
-        kept = await mill.artifacts.save("small", bytes(BLOCK))
+        kept = await mill.artifacts.save("small", bytes(MEGABYTE))
         with pytest.raises(StorageError, match="full") as refused:
-            await mill.artifacts.save("large", bytes(8 * BLOCK))
+            await mill.artifacts.save("large", bytes(8 * MEGABYTE))
         assert refused.value.is_full
         assert states(sql) == {"kept": 1}
         assert [path.name for path in files_in(disk)] == [str(kept.id)]
-        await mill.artifacts.save("fits", bytes(2 * BLOCK))
+        await mill.artifacts.save("fits", bytes(2 * MEGABYTE))
     assert all_wrong(sql, disk / "files") == []
 
 
@@ -57,12 +57,12 @@ async def test_a_job_whose_file_does_not_fit_is_not_completed_and_can_be_retried
     dsn: str, sql: psycopg.Connection[Any], disk: Path
 ) -> None:
     filler = disk / "filler"
-    filler.write_bytes(bytes(3 * BLOCK))
+    filler.write_bytes(bytes(3 * MEGABYTE))
     async with Mill(dsn, artifacts=disk / "files") as mill:
 
         @mill.task(retry=ONCE)
         async def make(job: Job) -> Artifact:
-            return await job.artifacts.save("out.bin", bytes(2 * BLOCK))
+            return await job.artifacts.save("out.bin", bytes(2 * MEGABYTE))
 
         async with mill.running():
             job = await mill.enqueue(make)
@@ -72,7 +72,7 @@ async def test_a_job_whose_file_does_not_fit_is_not_completed_and_can_be_retried
             assert nothing_is_left(sql, disk / "files")
             filler.unlink()
             await job.retry()
-            assert (await job.result()).size == 2 * BLOCK
+            assert (await job.result()).size == 2 * MEGABYTE
     assert all_wrong(sql, disk / "files") == []
 
 
@@ -96,20 +96,20 @@ async def test_a_store_that_fails_in_the_middle_completes_no_job(
     mill: Mill, sql: psycopg.Connection[Any], files: Path, make: Any
 ) -> None:
     async with mill.running():
-        with largest_file(3 * BLOCK + 7):
+        with largest_file(3 * MEGABYTE + 7):
             job = await mill.enqueue(make, 6)
             with pytest.raises(JobFailed) as failure:
                 await job.result()
         assert failure.value.error_code == "unavailable"
         assert nothing_is_left(sql, files)
         await job.retry()
-        assert (await job.result()).size == 6 * BLOCK
+        assert (await job.result()).size == 6 * MEGABYTE
     assert all_wrong(sql, files) == []
 
 
 async def test_the_error_of_a_store_names_no_path(mill: Mill, files: Path) -> None:
-    with largest_file(BLOCK), pytest.raises(StorageError) as refused:
-        await mill.artifacts.save("a", os.urandom(2 * BLOCK))
+    with largest_file(MEGABYTE), pytest.raises(StorageError) as refused:
+        await mill.artifacts.save("a", os.urandom(2 * MEGABYTE))
     assert str(files) not in str(refused.value)
     assert "File too large" in str(refused.value)
 

@@ -302,6 +302,15 @@ def test_a_page_of_a_batch_costs_the_same_in_one_of_100_000(
         engine.conn.execute("analyze")
 
 
+@pytest.mark.parametrize("name", ["jobs_of_batch", "results_of_batch"])
+def test_a_page_of_1_000_jobs_costs_less_than_ten_of_100(name: str, engine: Engine, worker: int):
+    batch = engine.batch("work", 1)
+    engine.conn.execute(MIXED, {"batch": batch, "first": 1, "last": 4_000})
+    page = {"batch": batch, "after": -1, "bytes": 100_000_000}
+    few, many = (pages_of_tenant(engine, name, page | {"count": n}) for n in (100, 1_000))
+    assert many < 10 * few
+
+
 def pages_of_tenant(engine: Engine, name: str, call: dict[str, Any]) -> int:
     """As a request reads: a policy of row-level security may keep an index from being used."""
     with engine.conn.transaction():

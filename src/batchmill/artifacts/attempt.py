@@ -9,7 +9,7 @@ from uuid import UUID
 
 from batchmill.artifacts.sources import Source, chunks_of
 from batchmill.artifacts.storage import Storage
-from batchmill.artifacts.upload import Bounds, Upload
+from batchmill.artifacts.upload import Upload
 from batchmill.domain.artifact import (
     Artifact,
     ArtifactRecord,
@@ -40,9 +40,8 @@ class JobArtifacts:
         name = safe_name(name)
         kind = checked_type(media_type, name)
         async with chunks_of(source) as chunks:
-            place = await artifacts.begin_output(self._database, self._claim, name, kind)
-            upload = Upload(self._database, self._storage, place, Bounds())
-            return (await upload.run(chunks, name, kind)).reference
+            upload = Upload(self._database, self._storage)
+            return (await upload.output(chunks, self._claim, name, kind)).reference
 
     async def get(self, which: Artifact | UUID | str) -> ArtifactRecord:
         """What the store knows of a file. A payload may say anything of its size and checksum."""

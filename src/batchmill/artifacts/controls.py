@@ -59,9 +59,8 @@ class ArtifactControls:
         async with chunks_of(source) as chunks:
             await self._mill.open()
             owner = tenant or self._mill.tenant or "default"
-            place = await artifacts.begin_input(self._mill.database, owner, name, kind)
-            upload = Upload(self._mill.database, self._mill.storage, place, bounds)
-            return await upload.run(chunks, name, kind)
+            upload = Upload(self._mill.database, self._mill.storage, bounds)
+            return await upload.input(chunks, owner, name, kind)
 
     async def get(self, which: Which) -> ArtifactRecord:
         id = artifact_id(which)
@@ -72,7 +71,12 @@ class ArtifactControls:
         self, which: Which, start: int | None = None, end: int | None = None
     ) -> AsyncGenerator[bytes]:
         """The bytes from `start` up to `end`: `async for chunk in await artifacts.open(id)`."""
-        record = await self.get(which)
+        return await self.open_record(await self.get(which), start, end)
+
+    async def open_record(
+        self, record: ArtifactRecord, start: int | None = None, end: int | None = None
+    ) -> AsyncGenerator[bytes]:
+        """The same for a caller that has just looked the file up: nothing is checked again."""
         part = range(record.size)[start:end]
         return await self._mill.storage.read(record.storage_key, part.start, part.stop)
 
@@ -116,7 +120,9 @@ class ArtifactControls:
     async def url(self, which: Which, expires_in: float = HOUR) -> str | None:
         """An address at the object store that gives the file to anyone for so many seconds; None
         on a local disk, which nobody can reach but through a server."""
-        record = await self.get(which)
+        return await self.url_of_record(await self.get(which), expires_in)
+
+    async def url_of_record(self, record: ArtifactRecord, expires_in: float = HOUR) -> str | None:
         return await self._mill.storage.signed_url(record.storage_key, expires_in)
 
     async def count_download(self, which: Which) -> None:

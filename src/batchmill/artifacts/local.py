@@ -26,19 +26,22 @@ class LocalStorage:
     async def write(
         self, key: str, chunks: AsyncIterable[bytes], headers: Mapping[str, str]
     ) -> None:
-        path = self._path(key)
-        file = await in_thread(_begin, path)
+        """The last chunk is written in the step that ends the file: a small one takes one step."""
+        writing = _Writing(self._path(key))
+        last = b""
         try:
             async for chunk in chunks:
-                await in_thread(_append, file, chunk)
-            await in_thread(_finish, file, path)
+                if last:
+                    await in_thread(writing.append, last)
+                last = chunk
+            await in_thread(writing.finish, last)
         except BaseException:
-            await in_thread(_abandon, file, path)
+            await in_thread(writing.abandon)
             raise
 
     async def read(self, key: str, start: int, end: int) -> AsyncGenerator[bytes]:
-        file = await in_thread(_open, self._path(key))
-        return _blocks(file, start, end)
+        file, first = await in_thread(_open, self._path(key), start, end)
+        return _blocks(file, first, start, end)
 
     async def delete(self, keys: Sequence[str]) -> None:
         await in_thread(_remove, [self._path(key) for key in keys])
@@ -62,33 +65,40 @@ def _told() -> Iterator[None]:
         raise StorageError(f"The artifact store failed: {error.strerror}.") from error
 
 
-def _begin(path: Path) -> BinaryIO:
-    with _told():
-        _make_folder(path.parent)
-        descriptor = os.open(_unfinished(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        return os.fdopen(descriptor, "wb", buffering=0)
+class _Writing:
+    """A file that is being written; each method blocks."""
 
+    def __init__(self, path: Path):
+        self._path = path
+        self._file: BinaryIO | None = None
 
-def _append(file: BinaryIO, chunk: bytes) -> None:
-    rest = memoryview(chunk)
-    with _told():
-        while rest:
-            rest = rest[file.write(rest) :]
+    def append(self, chunk: bytes) -> None:
+        with _told():
+            file = self._file = self._file or self._begin()
+            rest = memoryview(chunk)
+            while rest:
+                rest = rest[file.write(rest) :]
 
+    def finish(self, last: bytes) -> None:
+        self.append(last)
+        assert self._file
+        with _told():
+            os.fsync(self._file.fileno())
+            self._file.close()
+            _unfinished(self._path).rename(self._path)
+            _sync_folder(self._path.parent)
 
-def _finish(file: BinaryIO, path: Path) -> None:
-    with _told():
-        os.fsync(file.fileno())
-        file.close()
-        _unfinished(path).rename(path)
-        _sync_folder(path.parent)
-
-
-def _abandon(file: BinaryIO, path: Path) -> None:
-    with _told():
+    def abandon(self) -> None:
         # Both names: it may be the last step that failed.
-        _remove([path])
-        file.close()
+        _remove([self._path])
+        if self._file is not None:
+            with _told():
+                self._file.close()
+
+    def _begin(self) -> BinaryIO:
+        _make_folder(self._path.parent)
+        descriptor = os.open(_unfinished(self._path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        return os.fdopen(descriptor, "wb", buffering=0)
 
 
 def _remove(paths: Sequence[Path]) -> None:
@@ -99,16 +109,23 @@ def _remove(paths: Sequence[Path]) -> None:
                     name.unlink()
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path, start: int, end: int) -> tuple[BinaryIO, bytes]:
+    """The file, and its first block."""
     with _told():
-        return path.open("rb", buffering=0)
-
-
-async def _blocks(file: BinaryIO, start: int, end: int) -> AsyncGenerator[bytes]:
+        file = path.open("rb", buffering=0)
     try:
-        while start < end and (block := await in_thread(_read, file, start, end)):
+        return file, _read(file, start, end)
+    except BaseException:
+        file.close()
+        raise
+
+
+async def _blocks(file: BinaryIO, block: bytes, start: int, end: int) -> AsyncGenerator[bytes]:
+    try:
+        while block:
             yield block
             start += len(block)
+            block = await in_thread(_read, file, start, end) if start < end else b""
     finally:
         file.close()
     if start < end:
@@ -117,7 +134,7 @@ async def _blocks(file: BinaryIO, start: int, end: int) -> AsyncGenerator[bytes]
 
 def _read(file: BinaryIO, start: int, end: int) -> bytes:
     with _told():
-        return os.pread(file.fileno(), min(BLOCK, end - start), start)
+        return os.pread(file.fileno(), max(0, min(BLOCK, end - start)), start)
 
 
 def _unfinished(path: Path) -> Path:

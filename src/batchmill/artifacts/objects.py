@@ -27,7 +27,7 @@ except ImportError as error:
     ) from error
 
 # Together they bound the memory of one upload, and with 10,000 parts the size of a file to 80 GB.
-PART = 8 * BLOCK
+PART = 8 * 1024 * 1024
 PARTS_AT_ONCE = 3
 # So that a store that is away is told of while the caller still waits.
 RETRIES: Any = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}

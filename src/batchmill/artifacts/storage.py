@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from batchmill.errors import ConfigurationError
 
-BLOCK = 1024 * 1024
+BLOCK = 256 * 1024
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 

@@ -4,23 +4,25 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
+from uuid import uuid4
 
 from batchmill.artifacts.storage import BLOCK, Storage
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.domain.download import stored_headers
+from batchmill.domain.job import Claim
 from batchmill.errors import ArtifactTooLarge, InvalidInput, LeaseLost, StorageExceeded
 from batchmill.store import artifacts
-from batchmill.store.artifacts import Place
+from batchmill.store.artifacts import Place, Room
 from batchmill.store.database import Database
-from batchmill.threads import in_thread
+from batchmill.threads import start_in_thread
 
 log = logging.getLogger("batchmill.artifacts")
 
 # Room is asked for so much ahead, so that Postgres is not asked for every block.
-AHEAD = 16 * BLOCK
+AHEAD = 64 * BLOCK
 # A slow one has to be heard of within the hour.
 QUIET = 60.0
 
@@ -40,26 +42,59 @@ class Bounds:
             if value is not None and not value >= 0:
                 raise InvalidInput(f"{name} is a number of bytes, not {value!r}.")
 
+    def check(self, size: int) -> None:
+        if self.at_most is not None and size > self.at_most:
+            raise ArtifactTooLarge(f"A file may have {self.at_most:,} bytes; this has more.")
+        if self.size is not None and size > self.size:
+            raise InvalidInput(f"{self.size:,} bytes were announced, and more came.")
+
 
 class Upload:
     """Counts, checks and digests what passes through. If anything fails, nothing is left."""
 
-    def __init__(self, database: Database, storage: Storage, place: Place, bounds: Bounds):
+    def __init__(self, database: Database, storage: Storage, bounds: Bounds | None = None):
         self._database = database
         self._storage = storage
-        self._place = place
-        self._bounds = bounds
+        self._bounds = bounds or Bounds()
+        self._id = uuid4()
         self._digest = hashlib.sha256()
         self._size = 0
         self._room = 0
         self._heard_at = time.monotonic()
 
-    async def run(self, chunks: AsyncIterable[bytes], name: str, media_type: str) -> ArtifactRecord:
+    async def input(
+        self, chunks: AsyncIterable[bytes], tenant: str, name: str, media_type: str
+    ) -> ArtifactRecord:
+        """A file that is handed in. It is begun with room for what was announced."""
+        self._bounds.check(self._bounds.size or 0)
+        begun = self._begin_input(tenant, name, media_type)
+        return await self._run(begun, chunks, stored_headers(name, media_type))
+
+    async def output(
+        self, chunks: AsyncIterable[bytes], claim: Claim, name: str, media_type: str
+    ) -> ArtifactRecord:
+        """A file that an attempt makes."""
+        begun = artifacts.begin_output(self._database, self._id, claim, name, media_type)
+        return await self._run(begun, chunks, stored_headers(name, media_type))
+
+    async def _begin_input(self, tenant: str, name: str, media_type: str) -> Place:
+        announced = self._bounds.size
+        place, room = await artifacts.begin_input(
+            *(self._database, self._id, tenant, name, media_type),
+            at_least=announced or 0,
+            at_most=AHEAD if announced is None else announced,
+            quota=self._bounds.quota,
+        )
+        self._take(room, announced or 0)
+        return place
+
+    async def _run(
+        self, begun: Awaitable[Place], chunks: AsyncIterable[bytes], headers: dict[str, str]
+    ) -> ArtifactRecord:
         try:
-            await self._require(self._bounds.size or 0)
-            await self._write(chunks, stored_headers(name, media_type))
+            await self._write((await begun).storage_key, chunks, headers)
             sha256 = self._digest.hexdigest()
-            record = await artifacts.end(self._database, self._place.id, self._size, sha256)
+            record = await artifacts.end(self._database, self._id, self._size, sha256)
             if record is None:
                 raise self._unwanted()
         except BaseException:
@@ -67,19 +102,22 @@ class Upload:
             raise
         return record
 
-    async def _write(self, chunks: AsyncIterable[bytes], headers: dict[str, str]) -> None:
+    async def _write(self, key: str, chunks: AsyncIterable[bytes], headers: dict[str, str]) -> None:
         async with (
             aclosing(self._gathered(chunks)) as blocks,
             aclosing(self._passed(blocks)) as passed,
         ):
-            await self._storage.write(self._place.storage_key, passed, headers)
+            await self._storage.write(key, passed, headers)
 
     async def _passed(self, blocks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
         async for block in blocks:
             await self._require(self._size + len(block))
-            await in_thread(self._digest.update, block)
+            digesting = start_in_thread(self._digest.update, block)
             self._size += len(block)
-            yield block
+            try:
+                yield block
+            finally:
+                await digesting
         announced = self._bounds.size
         if announced is not None and self._size != announced:
             raise InvalidInput(f"{announced:,} bytes were announced, {self._size:,} came.")
@@ -99,39 +137,38 @@ class Upload:
             yield b"".join(waiting)
 
     async def _require(self, size: int) -> None:
-        bounds = self._bounds
-        if bounds.at_most is not None and size > bounds.at_most:
-            raise ArtifactTooLarge(f"A file may have {bounds.at_most:,} bytes; this has more.")
-        if bounds.size is not None and size > bounds.size:
-            raise InvalidInput(f"{bounds.size:,} bytes were announced, and more came.")
+        self._bounds.check(size)
         if size > self._room:
-            await self._grow(size, bounds.size or size + AHEAD)
+            await self._grow(size, self._bounds.size or size + AHEAD)
 
     async def _grow(self, at_least: int, at_most: int) -> None:
         room = await artifacts.grow(
             self._database,
-            self._place.id,
+            self._id,
             at_least=at_least,
             at_most=at_most,
             quota=self._bounds.quota,
         )
         if room is None:
             raise self._unwanted()
+        self._take(room, at_least)
+
+    def _take(self, room: Room, at_least: int) -> None:
         if room.most is not None and room.granted < at_least:
             raise StorageExceeded(used=room.used, limit=room.most)
         self._room, self._heard_at = room.granted, time.monotonic()
 
     def _unwanted(self) -> LeaseLost:
         return LeaseLost(
-            f"Nobody waits for artifact {self._place.id} any more: its attempt has ended, or no "
+            f"Nobody waits for artifact {self._id} any more: its attempt has ended, or no "
             "bytes came for an hour."
         )
 
     async def _remove(self) -> None:
         """Where this fails too, the upkeep finds what is left."""
         try:
-            await artifacts.give_up(self._database, self._place.id)
-            await remove(self._database, self._storage, [self._place])
+            if (place := await artifacts.give_up(self._database, self._id)) is not None:
+                await remove(self._database, self._storage, [place])
         except Exception as error:
             log.warning("What is left of an upload is removed later: %s", error)
 

@@ -13,24 +13,27 @@ from batchmill.store.database import Database
 
 async def merged(database: Database, body: Batch) -> AsyncIterator[bytes]:
     """A batch may be larger than memory: each list is read page by page, through an index of its
-    own."""
+    own. A list that is empty by the batch's counters is not read."""
+    lists = (
+        ("results", body.completed, _results(database, body.id)),
+        ("failed", body.failed, _lines(jobs.failed_of_batch(database, body.id))),
+        ("cancelled", body.cancelled, _lines(jobs.cancelled_of_batch(database, body.id))),
+    )
     yield b'{"batch":' + body.model_dump_json().encode()
-    async for piece in _list("results", _results(database, body.id)):
-        yield piece
-    async for piece in _list("failed", _lines(jobs.failed_of_batch(database, body.id))):
-        yield piece
-    async for piece in _list("cancelled", _lines(jobs.cancelled_of_batch(database, body.id))):
-        yield piece
+    for name, count, entries in lists:
+        yield f',"{name}":['.encode()
+        if count:
+            async for piece in _separated(entries):
+                yield piece
+        yield b"]"
     yield b"}"
 
 
-async def _list(name: str, entries: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield f',"{name}":['.encode()
+async def _separated(entries: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     between = b""
     async for entry in entries:
         yield between + entry
         between = b","
-    yield b"]"
 
 
 async def _results(database: Database, batch_id: UUID) -> AsyncIterator[bytes]:

@@ -32,14 +32,35 @@ class Place(NamedTuple):
     storage_key: str
 
 
-async def begin_input(database: Database, tenant: str, name: str, media_type: str) -> Place:
-    (row,) = await database.rows("begin_input", tenant=tenant, name=name, media_type=media_type)
-    return Place(**row)
+async def begin_input(
+    database: Database,
+    id: UUID,
+    tenant: str,
+    name: str,
+    media_type: str,
+    *,
+    at_least: int,
+    at_most: int,
+    quota: int | None,
+) -> tuple[Place, Room]:
+    (row,) = await database.rows(
+        "begin_input",
+        id=id,
+        tenant=tenant,
+        name=name,
+        media_type=media_type,
+        at_least=at_least,
+        at_most=at_most,
+        quota=quota,
+    )
+    return Place(row.pop("id"), row.pop("storage_key")), Room(**row)
 
 
-async def begin_output(database: Database, claim: Claim, name: str, media_type: str) -> Place:
+async def begin_output(
+    database: Database, id: UUID, claim: Claim, name: str, media_type: str
+) -> Place:
     found = await database.rows(
-        "begin_output", job=claim.id, fence=claim.fence, name=name, media_type=media_type
+        "begin_output", id=id, job=claim.id, fence=claim.fence, name=name, media_type=media_type
     )
     if not found:
         raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
@@ -61,8 +82,10 @@ async def end(database: Database, id: UUID, size: int, sha256: str) -> ArtifactR
     return _record(found[0]) if found else None
 
 
-async def give_up(database: Database, id: UUID) -> None:
-    await database.value("give_up_artifact", id=id)
+async def give_up(database: Database, id: UUID) -> Place | None:
+    """Where its bytes are; None if there is no such file."""
+    key = await database.value("give_up_artifact", id=id)
+    return None if key is None else Place(id, key)
 
 
 async def delete(database: Database, id: UUID) -> Place:

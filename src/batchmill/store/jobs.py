@@ -48,11 +48,13 @@ async def pages_of_batch(
 
 async def results_of_batch(database: Database, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
     """`id`, `position` and `result` of completed jobs; the result is JSON, as it was stored."""
-    after = -1
-    while page := await database.page(
-        "results_of_batch", batch=batch_id, after=after, count=PAGE, bytes=PAGE_BYTES
+    after, has_more = -1, True
+    while has_more and (
+        page := await database.page(
+            "results_of_batch", batch=batch_id, after=after, count=PAGE, bytes=PAGE_BYTES
+        )
     ):
-        after = page[0]["upto"]
+        after, has_more = page[0]["upto"], page[0]["has_more"]
         for row in page:
             if row["id"] is not None:
                 yield row
@@ -73,11 +75,13 @@ async def cancelled_of_batch(database: Database, batch_id: UUID) -> AsyncIterato
 async def _rows_of_batch(
     database: Database, query: str, batch_id: UUID
 ) -> AsyncIterator[dict[str, Any]]:
-    after = -1
-    while page := await database.page(query, batch=batch_id, after=after, count=PAGE):
-        after = page[-1]["position"]
+    after, has_more = -1, True
+    while has_more:
+        page = await database.page(query, batch=batch_id, after=after, count=PAGE)
         for row in page:
+            after = row["position"]
             yield row
+        has_more = len(page) == PAGE
 
 
 def record(row: dict[str, Any]) -> JobRecord:

@@ -100,9 +100,9 @@ async def download_artifact(
         return Response(status_code=304, headers={"ETag": etag(record)})
     part = parse_range(range, record.size, etag=etag(record), if_range=if_range)
     await files.count_download(id)
-    if native := await files.url(id):
+    if native := await files.url_of_record(record):
         return RedirectResponse(native, 307)
-    chunks = await files.open(id, *((part.start, part.stop) if part else ()))
+    chunks = await files.open_record(record, *((part.start, part.stop) if part else ()))
     headers, status = download_headers(record, part), 206 if part else 200
     return service.downloads.response(viewer.mill.tenant, chunks, headers=headers, status=status)
 

@@ -77,12 +77,14 @@ async def list_jobs(
 ) -> schemas.Jobs:
     """In the order of submission. A page looks at 10,000 jobs at most: with a `state`, it may have
     fewer than `size`, even none, and a `next` all the same."""
-    await caller.mill.batch(id).get()
     pages = Pages(caller, f"jobs of {id}")
     (after,) = await pages.place(cursor, int) or (-1,)
     found, upto = await admin.list_jobs_of_batch(
         caller.mill.database, {"state": state, "count": size}, id, after
     )
+    if not found:
+        # Raises an error if there is no such batch.
+        await caller.mill.batch(id).get()
     return schemas.Jobs(
         jobs=schemas.job_lines(found),
         next=None if upto is None else await pages.cursor(upto),

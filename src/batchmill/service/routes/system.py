@@ -14,6 +14,9 @@ from batchmill.store import migrate
 
 router = APIRouter(tags=["system"], route_class=ProblemRoute)
 
+# Reading it from the package's metadata takes longer than all the rest of a request.
+VERSION = version("batchmill")
+
 
 @router.get("/healthz")
 async def get_health() -> schemas.Health:
@@ -46,4 +49,4 @@ async def get_metrics(service: AnyService, caller: Operator) -> Response:
 
 @router.get("/v1/version")
 async def get_version() -> schemas.Version:
-    return schemas.Version(version=version("batchmill"), schema_version=migrate.newest())
+    return schemas.Version(version=VERSION, schema_version=migrate.newest())

@@ -26,13 +26,12 @@ begin atomic
 end;
 
 create function add_artifact(
-    of_tenant text, of_kind text, of_batch uuid, of_job bigint, of_fence bigint, of_name text, of_type text,
+    new_id uuid, of_tenant text, of_kind text, of_batch uuid, of_job bigint, of_fence bigint, of_name text, of_type text,
     expiry timestamptz
 ) returns artifacts
 language plpgsql as $$
 declare
     moment timestamptz := clock();
-    new_id uuid := gen_random_uuid();
     added artifacts;
 begin
     insert into artifacts (id, tenant, kind, batch_id, job_id, fence, name, media_type, storage_key,
@@ -45,16 +44,21 @@ begin
     return added;
 end $$;
 
--- Begins a file that is handed in. Unless a batch takes it, it lives for a day.
-create function begin_input(of_tenant text, of_name text, of_type text) returns artifacts
+-- Begins a file that is handed in. Unless a batch takes it, it lives for a day. A caller that chooses the id can give
+-- the file up even if it does not learn whether this succeeded.
+create function begin_input(
+    of_tenant text, of_name text, of_type text, new_id uuid default gen_random_uuid()
+) returns artifacts
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
-    return add_artifact(coalesce(acting_tenant(), of_tenant), 'input', null, null, null, of_name, of_type,
+    return add_artifact(new_id, coalesce(acting_tenant(), of_tenant), 'input', null, null, null, of_name, of_type,
         clock() + interval '1 day');
 end $$;
 
 -- Begins a file that an attempt makes; null if the attempt is no longer the newest.
-create function begin_output(of_job bigint, of_fence bigint, of_name text, of_type text) returns artifacts
+create function begin_output(
+    of_job bigint, of_fence bigint, of_name text, of_type text, new_id uuid default gen_random_uuid()
+) returns artifacts
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     job jobs;
@@ -63,7 +67,7 @@ begin
     if job.id is null then
         return null;
     end if;
-    return add_artifact(job.tenant, 'output', job.batch_id, of_job, of_fence, of_name, of_type, coalesce(
+    return add_artifact(new_id, job.tenant, 'output', job.batch_id, of_job, of_fence, of_name, of_type, coalesce(
         (select expires_at from batches where id = job.batch_id),
         (job.expires_on + 1)::timestamp at time zone 'UTC'));
 end $$;

@@ -1,9 +1,12 @@
 -- name: begin_input
-select id, storage_key from batchmill.begin_input(%(tenant)s, %(name)s, %(media_type)s)
+select begun.id, begun.storage_key, grown.granted, grown.used, grown.most
+from batchmill.begin_input(%(tenant)s, %(name)s, %(media_type)s, %(id)s) begun
+cross join lateral batchmill.grow_artifact(
+    begun.id, %(at_least)s::bigint, %(at_most)s::bigint, %(quota)s::bigint) grown
 
 -- name: begin_output
 select id, storage_key
-from batchmill.begin_output(%(job)s::bigint, %(fence)s::bigint, %(name)s, %(media_type)s)
+from batchmill.begin_output(%(job)s::bigint, %(fence)s::bigint, %(name)s, %(media_type)s, %(id)s)
 where id is not null
 
 -- name: grow_artifact

@@ -4,6 +4,9 @@ select batchmill.submit(%(task)s, cast(%(items)s as json), cast(%(options)s as j
 -- name: hold_request
 select batchmill.hold_request(%(tenant)s, %(key)s) as held
 
+-- name: begin
+begin
+
 -- name: begin_submit
 savepoint batchmill_submit
 
@@ -88,12 +91,14 @@ select * from (
 ) jobs order by position
 
 -- name: results_of_batch
--- Also how far the page reaches: none of its jobs may have completed.
+-- Also how far the page reaches, as none of its jobs may have completed, and whether any ended after it.
 with page as materialized (
     select batchmill.page_end(%(batch)s, %(after)s::bigint, %(count)s::bigint, %(bytes)s::bigint, true)
-        as upto)
-select page.upto, f.id, f.position, f.result
-from page left join lateral (
+        as upto),
+rest as materialized (
+    select batchmill.page_end(%(batch)s, upto, 1, 0, true) is not null as has_more from page)
+select page.upto, rest.has_more, f.id, f.position, f.result
+from page cross join rest left join lateral (
     select id, position, coalesce(result, 'null')::text as result from batchmill.finished
     where batch_id = %(batch)s and position > %(after)s::bigint and position <= page.upto
       and state = 'completed'
