@@ -169,6 +169,46 @@ class Server(Daemon):
         account.run_as(self.user, initdb).check_returncode()
 
 
+class Standby(Server):
+    """A copy of a server that follows it until it is cut off or promoted."""
+
+    def __init__(self, primary: Server):
+        self._primary = primary
+        super().__init__(primary.installation)
+
+    def _create(self) -> None:
+        self._password = self._primary._password
+        copy = [self.programs / "pg_basebackup", "-D", self.data, "-d", self._primary.dsn]
+        options = ("--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+        account.run_as(self.user, [*copy, *options]).check_returncode()
+
+    def catch_up(self) -> None:
+        """Waits until it has all that the primary has committed."""
+        with psycopg.connect(self._primary.dsn, autocommit=True) as conn:
+            (place,) = conn.execute("select pg_current_wal_insert_lsn()").fetchone() or ("",)
+        self._wait_for("pg_last_wal_replay_lsn() >= %s::pg_lsn", place)
+
+    def cut_off(self) -> None:
+        """What the primary commits from now on does not reach it."""
+        self._run("alter system set primary_conninfo = ''")
+        self._run("select pg_reload_conf()")
+        self._wait_for("not exists (select from pg_stat_wal_receiver)")
+
+    def promote(self) -> None:
+        self._run("select pg_promote()")
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as conn:
+            conn.execute(statement.encode())
+
+    def _wait_for(self, condition: str, *params: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        with psycopg.connect(self.dsn, autocommit=True) as conn:
+            while conn.execute(f"select {condition}".encode(), params).fetchone() != (True,):
+                assert time.monotonic() < deadline, condition
+                time.sleep(0.02)
+
+
 class PgBouncer(Daemon):
     """A pooler in front of a server. To restart it breaks every connection through it."""
 

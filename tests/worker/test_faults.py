@@ -10,9 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from batchmill import Mill, WorkerOptions
+from batchmill import Batch, Mill, WorkerOptions
 from tests.invariants import violations
-from tests.postgres import Server, create_database, start_pgbouncer, with_database
+from tests.postgres import Server, Standby, create_database, start_pgbouncer, with_database
 
 OPTIONS = WorkerOptions(lease=6, concurrency=20)
 
@@ -92,6 +92,55 @@ async def test_a_primary_that_lost_commits_is_worked_on(own_server: Server, tmp_
             assert (await (await mill.submit(echo, range(20))).results()).values == lost
     with psycopg.connect(dsn) as conn:
         assert violations(conn) == []
+
+
+async def test_outcomes_of_attempts_that_a_promoted_standby_never_saw_are_refused(
+    own_server: Server,
+) -> None:
+    """The standby issues ids of jobs and fences that the lost primary had issued already, and the
+    worker still runs the attempts that they belong to there."""
+    create_database(own_server.dsn, "faults")
+    with Standby(own_server) as standby:
+        standby.start()
+        mill = Mill(either(own_server, standby, "faults"), migrate=True)
+        may_end = asyncio.Event()
+
+        @mill.task
+        async def lose(n: int) -> str:
+            await may_end.wait()
+            return "lost"
+
+        @mill.task
+        async def keep(n: int) -> int:
+            await may_end.wait()
+            return n
+
+        async with mill.running(WorkerOptions(lease=6, concurrency=500)), asyncio.timeout(60):
+            await asyncio.to_thread(standby.catch_up)
+            await asyncio.to_thread(standby.cut_off)
+            # A sequence is replicated some dozen numbers ahead.
+            lost = await mill.submit(lose, range(200))
+            await running(lost, 200)
+            await asyncio.to_thread(own_server.kill)
+            await asyncio.to_thread(standby.promote)
+            kept = await mill.submit(keep, range(200))
+            await running(kept, 200)
+            may_end.set()
+            assert (await kept.results()).values == list(range(200))
+        with psycopg.connect(with_database(standby.dsn, "faults")) as conn:
+            assert violations(conn) == []
+
+
+def either(primary: Server, standby: Server, name: str) -> str:
+    """Leads to whichever of them can be written to."""
+    login, _, _ = with_database(primary.dsn, name).rpartition("@")
+    hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+    return f"{login}@{hosts}/{name}?target_session_attrs=read-write"
+
+
+async def running(batch: Batch, jobs: int) -> None:
+    while (await batch.get()).running < jobs:
+        await asyncio.sleep(0.02)
 
 
 def keep_a_copy(server: Server, folder: Path) -> None:

@@ -6,7 +6,8 @@ import random
 import time
 from typing import ClassVar
 
-LONGEST = 10.0
+# Jobs run again within about so many seconds after the database is back.
+LONGEST = 1.0
 
 
 class Backoff:

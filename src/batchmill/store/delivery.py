@@ -1,6 +1,7 @@
 """How a worker gets jobs from Postgres and hands back how they ended."""
 
 from collections.abc import Collection, Iterable, Mapping
+from time import monotonic
 from typing import Any
 
 from pydantic_core import to_json
@@ -11,6 +12,8 @@ from batchmill.domain.outcome import Outcome
 from batchmill.store.database import Database
 from batchmill.store.line import Line
 
+SCAN_SECONDS = 30.0
+
 
 class PostgresDelivery:
     """The delivery that a worker uses by default; see `batchmill.worker.delivery.Delivery`."""
@@ -20,14 +23,15 @@ class PostgresDelivery:
         # One line for both: a claim and a completion of one worker mostly want the same lanes.
         self._line = Line(database, patience)
         self._since = "0"
+        self._scanned_at = monotonic()
         self._turns = Turns()
 
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
         if demand is None:
             return Exchanged(await self._line.value("finish", **finish_call(outcomes)))
         # If the connection breaks, the next one may lead to a server that lost commits, where older
-        # transaction ids are issued once more.
-        since, self._since = self._since, "0"
+        # transaction ids are issued once more. A pooler may hide that from us.
+        since, self._since = self._position(), "0"
         call = claim_call(demand, since, self._turns)
         if outcomes:
             answer = await self._line.value("turn", **finish_call(outcomes), **call)
@@ -42,6 +46,13 @@ class PostgresDelivery:
             answer["passed_over"],
             answer["alone"],
         )
+
+    def _position(self) -> str:
+        """From where on submitted jobs are looked for; now and then that is the beginning."""
+        if monotonic() - self._scanned_at < SCAN_SECONDS:
+            return self._since
+        self._scanned_at = monotonic()
+        return "0"
 
     async def report(self, reports: Iterable[tuple[Claim, Progress]]) -> list[int]:
         return await self._line.value("report_progress", **report_call(reports))

@@ -18,6 +18,7 @@ declare
     open bigint[];
 begin
     perform hold_limits_shared();
+    perform recognise_server();
     submitted := submitted_jobs(since);
     if submitted <> '{}' then
         at_once := start_at_once(submitted, worker, claim.tasks, wants, want, since);
@@ -30,6 +31,22 @@ begin
     open := open_lanes(claim.tasks, wants, want + spare, last_tenants);
     return claim_from(open, lock_above(open), worker, claim.tasks, wants, want, spare, since,
         last_tenants, last_tenant, lot);
+end $$;
+
+-- Keeps fences apart from those of a server that this one replaced. A standby that is promoted may not have received
+-- the last commits, and a server that crashed with `synchronous_commit` off may have lost some: the fences in them would
+-- be issued again, and an outcome of a lost attempt could pass for one of a new attempt. So a server that was started
+-- since the last claim skips more fences than can have been lost.
+create function recognise_server() returns void
+language plpgsql as $$
+begin
+    if exists (select from server where started_at = pg_postmaster_start_time()) then
+        return;
+    end if;
+    update server set started_at = pg_postmaster_start_time() where started_at <> pg_postmaster_start_time();
+    if found then
+        perform setval('fences', nextval('fences') + 4294967296);
+    end if;
 end $$;
 
 -- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long

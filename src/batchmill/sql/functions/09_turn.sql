@@ -18,6 +18,7 @@ declare
     refused bigint[];
 begin
     perform hold_limits_shared();
+    perform recognise_server();
     submitted := submitted_jobs(since);
     ending := lanes_to_finish(o);
     if submitted = '{}' then
