@@ -3,7 +3,6 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from importlib.resources import files
 from string import Template
 
@@ -32,7 +31,7 @@ WORKER = WorkerOptions(
     grace=5,
 )
 # Strangers are served here, maybe through a proxy on this machine: none of them is an operator.
-SETTINGS = replace(ServiceSettings.read(), require_key=True)
+SETTINGS = ServiceSettings(require_key=True)
 STATIC = files("apps.heatsync") / "static"
 # Nothing that a sheet says can become a script, and nobody frames the page.
 GUARDS = {

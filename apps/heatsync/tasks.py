@@ -7,7 +7,7 @@ from apps.heatsync.codes import NOT_GIVEN, UNREADABLE
 from apps.heatsync.extractions import Kept, Question
 from apps.heatsync.models import Extraction, HandedIn, Result, Sheet
 from apps.heatsync.reader import InvalidPdf, find_swims, normalised, read_sheet, read_text
-from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
+from apps.heatsync.settings import MEGABYTE, HeatSyncSettings, MailSettings
 from batchmill import (
     Addresses,
     Advance,
@@ -20,7 +20,6 @@ from batchmill import (
     Retry,
     SyncJob,
 )
-from batchmill.config import NotifySettings
 
 # 1, 2 and 4 seconds.
 RETRY = Retry(attempts=4, base=1, factor=2, cap=4, jitter=0)
@@ -35,7 +34,7 @@ ASK_SECONDS = 120.0
 LAYOUT = "layout-2"
 
 settings = HeatSyncSettings.read()
-mill = Mill(notify=NotifySettings.read(mails_per_address=5, mails_per_tenant=20))
+mill = Mill(notify=MailSettings.read())
 
 
 def fetcher_for(most: int, seconds: float) -> Fetcher:

@@ -53,7 +53,8 @@ async def store(job: Job, release: str) -> Artifact:
     """Makes a file, of which the last bytes come when another one exists."""
 
     async def chunks() -> AsyncIterator[bytes]:
-        yield bytes(2_000_000)
+        yield bytes(1_000_000)
+        yield bytes(1_000_000)
         note("writing", job.id, job.attempt)
         while not Path(release).exists():
             await asyncio.sleep(0.01)

@@ -2,7 +2,9 @@
 
 import asyncio
 import inspect
-import logging
+import os
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -125,12 +127,6 @@ async def test_a_database_that_does_not_answer() -> None:
     assert result.stderr.startswith("error: Postgres does not answer")
 
 
-async def test_the_pool_does_not_say_it_all_again() -> None:
-    logging.getLogger("psycopg.pool").setLevel(logging.NOTSET)
-    await Cli("postgresql://nobody@127.0.0.1:1/nothing")("status")
-    assert not logging.getLogger("psycopg.pool").isEnabledFor(logging.WARNING)
-
-
 @pytest.mark.parametrize("name", ["status", "demo", "migrate up"])
 async def test_an_address_that_cannot_be_read_is_bad_input(name: str) -> None:
     for dsn in ("nonsense://hidden", "hidden", "postgresql://me:hid/den@host/x"):
@@ -183,3 +179,15 @@ def test_an_interruption_is_not_an_error(error: type[BaseException], code: ExitC
     with pytest.raises(command.typer.Exit) as exit, command.reported(debug=False):
         raise error
     assert exit.value.exit_code == code
+
+
+def test_a_variable_that_does_not_fit_is_explained_in_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "batchmill", "status"],
+        env=os.environ | {"BATCHMILL_POOLER": "session"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == ExitCode.BAD_INPUT
+    said = 'error: BATCHMILL_POOLER is "session". Set it to auto, none or transaction.\n'
+    assert done.stderr == said

@@ -10,7 +10,7 @@ import pytest
 import typer.main
 
 import batchmill
-from batchmill import Batch, BatchmillError, Job, JobHandle, Mill, config
+from batchmill import Batch, BatchmillError, Job, JobHandle, Mill
 from batchmill.cli.app import app
 from batchmill.cli.exits import MEANINGS
 from batchmill.domain import failure
@@ -133,11 +133,6 @@ def test_every_sqlstate_is_told() -> None:
     text = Page(REFERENCE / "sql.md").text
     for state, error in OWN.items():
         assert f"| `{state}` | `{error.__name__}` |" in text
-
-
-def test_every_environment_variable_is_told() -> None:
-    read = set(re.findall(r'environ\.get\("(\w+)"', inspect.getsource(config)))
-    assert read and read <= code_in(Page(REFERENCE / "settings.md"))
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)

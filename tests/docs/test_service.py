@@ -8,7 +8,6 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +16,6 @@ import pytest
 from fastapi.routing import APIRoute
 
 from batchmill import BatchmillError, FetchError, LeaseLost, Mill, Refused
-from batchmill.config import ServiceSettings
 from batchmill.service import create_app
 from batchmill.service.app import PARTS
 from batchmill.service.links import ByKeyOrLink
@@ -211,9 +209,3 @@ def test_every_problem_stands_in_the_row_of_its_status() -> None:
         assert any(
             row.startswith(f"| {status.value} |") and f"`{error.code}`" in row for row in rows
         ), error
-
-
-def test_every_setting_of_the_service_is_told() -> None:
-    told = code_in(Page(ROOT / "docs/reference/settings.md"))
-    for setting in fields(ServiceSettings):
-        assert {f"BATCHMILL_{setting.name.upper()}", setting.name} <= told

@@ -9,7 +9,7 @@ import batchmill
 from batchmill.worker.worker import WorkerOptions
 
 TERMINAL = {"typer", "rich", "click"}
-DRIVERS = {"psycopg", "psycopg_pool", "pydantic", "pydantic_core", "asyncio"}
+DRIVERS = {"psycopg", "pydantic", "pydantic_core", "pydantic_settings", "asyncio"}
 FETCHING = {"httpx", "httpcore", "anyio"}
 WORKERS = {"batchmill.worker", "batchmill.embedded", "batchmill.maintenance", "multiprocessing"}
 

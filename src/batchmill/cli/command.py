@@ -6,7 +6,6 @@ or after it; and whatever goes wrong ends here, as one sentence and an exit code
 
 import asyncio
 import inspect
-import logging
 import signal
 import traceback
 from collections.abc import Callable, Coroutine, Iterator
@@ -89,8 +88,6 @@ def _with_session(function: Function, *, json: bool) -> Callable[..., None]:
 
 
 def _run(function: Function, shared: dict[str, Any], given: dict[str, Any]) -> ExitCode:
-    # Batchmill tells of lost connections itself, and not more than once a second.
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     with reported(shared["debug"]):
         session = Session(shared["dsn"], shared["app"], given.pop("json", False))
         return asyncio.run(_orderly(function(session, **given))) or ExitCode.DONE

@@ -2,7 +2,6 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from batchmill import demo as work
 from batchmill.cli.follow import follow
 from batchmill.cli.output import note, out, span, stacked, table
 from batchmill.cli.session import Session
@@ -17,6 +16,9 @@ TASTE = 3
 
 async def demo(session: Session) -> None:
     """See it work: a batch of forty made-up documents, with a worker inside, in ten seconds."""
+    # It makes a mill when it is imported, and only this command needs that one.
+    from batchmill import demo as work
+
     mill = work.mill.on(session.dsn) if session.dsn else work.mill
     note(beginning(mill.settings))
     async with mill.running(WorkerOptions(name="demo", grace=5)):

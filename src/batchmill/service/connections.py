@@ -15,8 +15,9 @@ log = logging.getLogger("batchmill.service")
 # For the database, files, pipes of children, and connections that are accepted but not yet counted.
 RESERVED_HANDLES = 128
 MOST_HANDLES = 65_536
-# Connections accepted in one step of the event loop.
-ACCEPTED_AT_ONCE = 64
+# Connections accepted in one iteration of the event loop. One that has to go again keeps its handle
+# for three iterations, so three times as many have to fit into the reserve.
+ACCEPTED_AT_ONCE = 32
 FEWEST = 16
 CHECK_SECONDS = 0.5
 

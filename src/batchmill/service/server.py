@@ -51,7 +51,12 @@ async def serve(
     async def check() -> None:
         if not await mill.keys.all():
             require_loopback(host)
-            log.warning("There is no key yet, so only this machine is served.")
+            if settings.require_key:
+                log.warning(
+                    "There is no key yet, so nobody is served: run `batchmill keys create`."
+                )
+            else:
+                log.warning("There is no key yet, so only this machine is served.")
 
     await serve_app(app, host=host, port=port, settings=settings, grace=grace, check=check)
 

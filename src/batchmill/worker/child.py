@@ -39,8 +39,8 @@ from batchmill.telemetry.tracing import continuing
 from batchmill.worker import supervisor
 from batchmill.worker.runners import dump_result
 
-# As `nice` has it: while the worker wants the processors, a child gets a third of its share.
-PRIORITY = 5
+# As `nice` has it: while the worker wants the processors, a child gets about a tenth of its share.
+PRIORITY = 10
 
 REFUSALS: dict[str, type[BatchmillError]] = {
     error.code: error
