@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import report
+from benchmarks.before import batchmill_at
 from benchmarks.measure import Series
 from benchmarks.plan import Run, Size
 from benchmarks.servers import Servers
@@ -25,6 +26,7 @@ def main() -> None:
     servers = Servers()
     try:
         systems = available(options.systems, servers)
+        systems += [batchmill_at(revision) for revision in options.before]
         run = Run(servers, systems, options.size, options.repeats or REPEATS[options.size])
         began = datetime.now(UTC)
         found = {name: run_one(name, run) for name in options.scenarios}
@@ -45,6 +47,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--scenarios", nargs="*", choices=SCENARIOS, default=SCENARIOS)
     names = [system.name for system in SYSTEMS]
     parser.add_argument("--systems", nargs="*", choices=names, default=names)
+    parser.add_argument("--before", nargs="*", default=[], help="batchmill at other commits too")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()

@@ -29,10 +29,12 @@ class System:
     name: str
     # How many jobs a quick run gives it: as many as it gets done in a second or two.
     jobs: int
+    # Where batchmill of another commit is: see before.py.
+    home: Path | None = None
 
     @property
     def is_ours(self) -> bool:
-        return self.name in OURS
+        return self.name in OURS or self.home is not None
 
     @property
     def is_installed(self) -> bool:
@@ -54,6 +56,9 @@ class System:
 
     @property
     def command(self) -> list[str]:
+        if self.home is not None:
+            adapter = self.home / "source" / "benchmarks" / "systems" / "batchmill" / "adapter.py"
+            return [str(self.home / "bin" / "python"), str(adapter)]
         if self.is_ours:
             return [sys.executable, str(FOLDER / self.name / "adapter.py")]
         return catalog.command(self.name)

@@ -1,8 +1,10 @@
 """The outcome as tables, for the terminal and as Markdown."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.machine import commit, machine
 from benchmarks.soak.outcome import MEGABYTE, Outcome, rows_of
 
 
@@ -28,6 +30,8 @@ def markdown(outcome: Outcome) -> str:
     lines = [
         "# Soak",
         "",
+        where(),
+        "",
         f"{outcome.seconds / 60:.1f} minutes of abuse beside a tenant and a visitor who behave. "
         + ("All goals are met." if not missed else "Goals that are missed:"),
         "",
@@ -47,6 +51,14 @@ def markdown(outcome: Outcome) -> str:
         *abuser_table(outcome),
     ]
     return "\n".join(lines) + "\n"
+
+
+def where() -> str:
+    here = machine()
+    return (
+        f"A run of {datetime.now(UTC):%Y-%m-%d} at commit {commit()}, on {here['cores']} cores of "
+        f"{here['processor']} with {here['memory']}: all servers, abusers and callers."
+    )
 
 
 def latency_table(outcome: Outcome) -> list[str]:
@@ -88,4 +100,6 @@ def abuser_table(outcome: Outcome) -> list[str]:
 def write(outcome: Outcome, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text(markdown(outcome))
-    (folder / "results.json").write_text(json.dumps(outcome.data(), indent=2) + "\n")
+    (folder / "results.json").write_text(
+        json.dumps(outcome.data() | {"where": where()}, indent=2) + "\n"
+    )
