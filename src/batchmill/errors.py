@@ -4,6 +4,7 @@
     ├── ConfigurationError       a setting, the environment or an installation is wrong
     │   └── EmbeddedError        the embedded PostgreSQL cannot be had
     ├── DatabaseUnavailable      Postgres does not answer
+    │   ├── MillClosed           the mill was closed while this was under way
     │   ├── StatementTimeout     Postgres took longer than a statement may
     │   └── ServerBusy           requests of other tenants take the connections there are
     ├── SchemaError              the schema is missing, too old or too new
@@ -65,6 +66,10 @@ class EmbeddedError(ConfigurationError):
 
 class DatabaseUnavailable(BatchmillError):
     code = "database_unavailable"
+
+
+class MillClosed(DatabaseUnavailable):
+    code = "mill_closed"
 
 
 class StatementTimeout(DatabaseUnavailable):

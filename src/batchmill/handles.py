@@ -11,6 +11,7 @@ from batchmill.domain.event import Event
 from batchmill.domain.job import JobRecord, JobState
 from batchmill.domain.notification import NotificationRecord, written_targets
 from batchmill.errors import JobCancelled, JobFailed, NotFound
+from batchmill.events.sharing import patiently
 from batchmill.store import batches, jobs, notifications
 
 if TYPE_CHECKING:
@@ -69,10 +70,12 @@ class JobHandle:
         await self._mill.open()
         database, listener = self._mill.database, self._mill.listener
         with listener.bell(f"job:{self.id}") as bell:
-            await database.rows("watch_job", job=self.id)
-            while not (record := await jobs.get(database, self.id)).state.is_final:
+            await patiently(lambda: database.rows("watch_job", job=self.id))
+            while True:
+                record = await patiently(lambda: jobs.get(database, self.id))
+                if record.state.is_final:
+                    return record
                 await bell.wait(POLL if listener.hears else POLL_DEAF)
-            return record
 
 
 class Batch:
@@ -107,14 +110,15 @@ class Batch:
                     yield event
 
     async def wait(self, timeout: float | None = None) -> BatchRecord:
-        """Returns when the batch is finished."""
+        """Returns when the batch is finished. Outlives a restart of the database."""
         await self._mill.open()
         database, listener = self._mill.database, self._mill.listener
         with listener.bell(f"done:{self.id}") as bell:
             async with asyncio.timeout(timeout):
                 while True:
-                    await database.rows("watch_batch", batch=self.id)
-                    if (record := await self.get()).is_finished:
+                    await patiently(lambda: database.rows("watch_batch", batch=self.id))
+                    record = await patiently(lambda: batches.get(database, self.id))
+                    if record.is_finished:
                         return record
                     await bell.wait(POLL if listener.hears else POLL_DEAF)
 

@@ -95,6 +95,7 @@ class Mill:
         self._database: Database | None = None
         self._opening = asyncio.Lock()
         self._registered: set[str] = set()
+        self._registering = asyncio.Lock()
         self._whole: Mill | None = None
         self.tenant: str | None = None
         self.meter: Meter | None = None
@@ -399,9 +400,13 @@ class Mill:
         whole = self._whole or self
         await whole.open()
         tasks = whole.tasks if tasks is None else tasks
-        for name in tasks.keys() - whole._registered:
-            await whole.database.value("register_task", **registration(tasks[name]))
-            whole._registered.add(name)
+        if tasks.keys() <= whole._registered:
+            return
+        # Concurrent callers would wait for each other in Postgres, with a connection each.
+        async with whole._registering:
+            for name in tasks.keys() - whole._registered:
+                await whole.database.value("register_task", **registration(tasks[name]))
+                whole._registered.add(name)
 
     async def permit(self, targets: Sequence[str], *, tenant: str = "default") -> None:
         """Refuses URLs that may not be called, and addresses that have had their mails, and lets

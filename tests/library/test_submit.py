@@ -526,6 +526,18 @@ async def test_waiting_for_an_idempotency_key_holds_no_connection(
     assert {(batch.id, batch.is_existing) for batch in found} == {(first.id, True)}
 
 
+async def test_callers_at_once_register_a_task_once(mill: Mill, sql: psycopg.Connection) -> None:
+    echo = echo_on(mill)
+    await mill.open()
+    with sql.transaction():
+        sql.execute("lock table batchmill.tasks in access exclusive mode")
+        jobs = [asyncio.create_task(mill.enqueue(echo, n)) for n in range(30)]
+        for _ in range(20):
+            assert await mill.batches() == []
+        assert one(sql, WAITING) == (1,)
+    assert len({job.id for job in await asyncio.gather(*jobs)}) == 30
+
+
 async def test_a_submit_that_waits_too_long_for_its_key_is_told(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:

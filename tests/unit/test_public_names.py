@@ -51,6 +51,7 @@ NAMES = [
     "Limits",
     "LinkExpired",
     "Mill",
+    "MillClosed",
     "Missed",
     "NotAnEntryPoint",
     "NotAuthenticated",

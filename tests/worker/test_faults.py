@@ -10,8 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from batchmill import Batch, Mill, WorkerOptions
+from batchmill import Batch, Mill, MillClosed, WorkerOptions
 from tests.invariants import violations
+from tests.library.tools import one
 from tests.postgres import Server, Standby, create_database, start_pgbouncer, with_database
 
 OPTIONS = WorkerOptions(lease=6, concurrency=20)
@@ -184,6 +185,50 @@ async def test_events_go_on_across_a_restart(own_server: Server) -> None:
                 await asyncio.to_thread(own_server.restart)
                 gate.open.set()
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+BLOCKED = (
+    """from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"""
+)
+
+
+async def test_waiting_for_results_outlives_lost_connections(
+    mill: Mill, sql: psycopg.Connection, dsn: str
+) -> None:
+    """Their queries are ended while they are under way."""
+
+    @mill.task
+    async def echo(n: int) -> int:
+        return n
+
+    batch, job = await mill.submit(echo, range(5)), await mill.enqueue(echo, 5)
+    with psycopg.connect(dsn) as locking:
+        locking.execute("lock table batchmill.batches, batchmill.jobs in access exclusive mode")
+        waiting = [asyncio.create_task(batch.results()), asyncio.create_task(job.result())]
+        async for _ in until(lambda: one(sql, f"select count(*) {BLOCKED}") == (2,)):
+            assert not any(task.done() for task in waiting)
+        assert one(sql, f"select count(pg_terminate_backend(pid)) {BLOCKED}") == (2,)
+    async with mill.running():
+        results, result = await asyncio.gather(*waiting)
+    assert (results.values, result) == (list(range(5)), 5)
+
+
+async def test_waiting_ends_when_the_mill_is_closed(mill: Mill, sql: psycopg.Connection) -> None:
+    @mill.task
+    async def echo(n: int) -> int:
+        return n
+
+    waiting = asyncio.create_task((await mill.submit(echo, [1])).wait())
+    async for _ in until(
+        lambda: (
+            one(sql, "select count(*) from batchmill.batches where watched_until is not null")
+            == (1,)
+        )
+    ):
+        pass
+    await mill.close()
+    with pytest.raises(MillClosed):
+        await waiting
 
 
 async def test_a_read_only_failover_is_waited_out(

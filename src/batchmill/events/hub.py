@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from batchmill.domain.event import Event
-from batchmill.errors import DatabaseUnavailable
+from batchmill.errors import MillClosed
 from batchmill.events.channel import Channel, Source
 from batchmill.events.follower import Follower
 from batchmill.events.sharing import Shared, end, patiently
@@ -83,7 +83,7 @@ class Hub(Generic[T]):
         """Whoever still follows is told that the mill is closed."""
         self._is_closed = True
         for channel in list(self._channels.values()):
-            channel.fail(DatabaseUnavailable("The mill is closed."))
+            channel.fail(MillClosed("The mill is closed."))
             self._shut(channel)
         await end(*self._ending)
         await self._source.shelf.close()
@@ -91,7 +91,7 @@ class Hub(Generic[T]):
 
     def _opened(self, batch_id: UUID, last_event: int) -> Channel[T]:
         if self._is_closed:
-            raise DatabaseUnavailable("The mill is closed.")
+            raise MillClosed("The mill is closed.")
         channel = self._channels.get(batch_id)
         if channel is None or channel.is_broken:
             channel = self._channels[batch_id] = Channel(self._source, batch_id, last_event)

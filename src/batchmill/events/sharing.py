@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
-from batchmill.errors import DatabaseUnavailable
+from batchmill.errors import MillClosed
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
 
@@ -31,7 +31,7 @@ class Shared(Generic[K, V]):
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
             if under_way.cancelled():
-                raise DatabaseUnavailable("The mill is closed.") from None
+                raise MillClosed("The mill is closed.") from None
             raise
 
     async def close(self) -> None:
@@ -39,7 +39,7 @@ class Shared(Generic[K, V]):
 
 
 async def patiently(call: Callable[[], Awaitable[V]]) -> V:
-    """Until the database answers: whoever follows a log outlives a restart of it."""
+    """Repeats the call until the database answers: followers and waiters outlive a restart."""
     backoff = Backoff(longest=LONGEST_PAUSE)
     while True:
         try:
@@ -47,7 +47,7 @@ async def patiently(call: Callable[[], Awaitable[V]]) -> V:
         except Exception as error:
             if not is_unavailable(error):
                 raise
-            backoff.warn(log, "Cannot read events yet: %s", error)
+            backoff.warn(log, "Cannot read from Postgres yet: %s", error)
         await backoff.wait()
 
 

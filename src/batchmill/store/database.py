@@ -19,7 +19,7 @@ from psycopg.types.json import set_json_loads
 from pydantic_core import from_json
 
 from batchmill.config import Pooler
-from batchmill.errors import ConfigurationError, DatabaseUnavailable
+from batchmill.errors import ConfigurationError, MillClosed
 from batchmill.store.errors import TRY_AGAIN, is_read_only, translated
 from batchmill.store.pool import Pool, PooledConnection
 from batchmill.store.queries import queries
@@ -99,7 +99,7 @@ class Database:
     async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
         """The `kind` matters to tenants only: see `TenantDatabase`."""
         if (pool := self._pool) is None:
-            raise DatabaseUnavailable("The mill is closed: open it with `async with mill:`.")
+            raise MillClosed("The mill is closed: open it with `async with mill:`.")
         with translated():
             with urgent():
                 conn = await pool.take()

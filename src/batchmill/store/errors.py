@@ -14,6 +14,7 @@ from batchmill.errors import (
     IdempotencyConflict,
     InvalidInput,
     LeaseLost,
+    MillClosed,
     NotAnEntryPoint,
     NotFound,
     PayloadTooLarge,
@@ -51,7 +52,7 @@ GONE = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
 def is_unavailable(error: BaseException) -> bool:
     """True if another connection, or the same one later, may do better."""
     if isinstance(error, DatabaseUnavailable):
-        return True
+        return not isinstance(error, MillClosed)
     return isinstance(error, GONE) or getattr(error, "sqlstate", None) == READ_ONLY
 
 

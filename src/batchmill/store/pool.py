@@ -15,7 +15,7 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.pq import TransactionStatus
 
-from batchmill.errors import DatabaseUnavailable
+from batchmill.errors import DatabaseUnavailable, MillClosed
 from batchmill.store.backoff import Backoff
 
 # How long a caller waits for a connection, also while the server is away.
@@ -116,7 +116,7 @@ class Pool:
             task.cancel()
         for waiting in self._waiting:
             if not waiting.done():
-                waiting.set_exception(DatabaseUnavailable("The mill was closed."))
+                waiting.set_exception(MillClosed("The mill was closed."))
         while self._idle:
             await self._drop(self._idle.pop())
 
