@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from batchmill import Mill
 from batchmill.domain import outcome
-from batchmill.domain.exchange import Demand
+from batchmill.domain.demand import Demand
 from batchmill.store.delivery import PostgresDelivery
 
 TASK = "handle"

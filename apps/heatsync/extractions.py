@@ -7,7 +7,7 @@ from psycopg import AsyncConnection
 
 from apps.heatsync import tables
 from apps.heatsync.models import Extraction
-from batchmill import Mill
+from batchmill import Client
 
 # Without signs that people take for one another.
 LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -30,12 +30,12 @@ class Kept(NamedTuple):
     is_new: bool = False
 
 
-async def find(mill: Mill, question: Question) -> Kept | None:
+async def find(mill: Client, question: Question) -> Kept | None:
     async with tables.transaction(mill) as conn:
         return _kept(await tables.one(conn, "find_extraction", **question._asdict()))
 
 
-async def get(mill: Mill, code: str) -> Kept | None:
+async def get(mill: Client, code: str) -> Kept | None:
     if not set(code.upper()) <= set(LETTERS):
         return None
     async with tables.transaction(mill) as conn:

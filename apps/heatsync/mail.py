@@ -10,7 +10,7 @@ MOST_ADDRESSES = 5
 
 def is_set_up(mill: Mill) -> bool:
     """Without an address of our own there is no link to write, and a mail is of no use."""
-    return EMAIL in mill.builtin_tasks and mill.notifying.public_url is not None
+    return EMAIL in mill.engine.builtin_tasks and mill.engine.notifying.public_url is not None
 
 
 async def promise(mill: Mill, batch: Batch, email: str) -> None:
@@ -19,7 +19,7 @@ async def promise(mill: Mill, batch: Batch, email: str) -> None:
         raise Refusal(
             "MAIL_NOT_CONFIGURED", "This server sends no mail: keep the link instead.", status=503
         )
-    await mill.permit([email], tenant=(await batch.get()).tenant)
+    await mill.engine.targets.check([email], (await batch.get()).tenant)
     async with tables.transaction(mill) as conn:
         # This locks the batch: of two that come at once, one is counted after the other.
         await tables.one(conn, "notify", batch=batch.id, email=email)

@@ -8,17 +8,17 @@ from weakref import WeakSet
 
 from psycopg import AsyncConnection
 
-from batchmill import Mill
+from batchmill import Client
 from batchmill.store.queries import queries_in
 
 QUERIES = queries_in((files("apps.heatsync") / "queries.sql").read_text())
 # As long as a batch.
 KEPT_DAYS = 30
 
-_prepared: WeakSet[Mill] = WeakSet()
+_prepared: WeakSet[Client] = WeakSet()
 
 
-async def prepare(mill: Mill) -> None:
+async def prepare(mill: Client) -> None:
     """Makes them, unless they are there."""
     await mill.open()
     if mill not in _prepared:
@@ -29,7 +29,7 @@ async def prepare(mill: Mill) -> None:
 
 @asynccontextmanager
 async def transaction(
-    mill: Mill, *, idempotency_key: str | None = None, tenant: str | None = None
+    mill: Client, *, idempotency_key: str | None = None, tenant: str | None = None
 ) -> AsyncIterator[AsyncConnection[Any]]:
     """With the key of a submit, waits for others with that key; see `Mill.transaction`."""
     await prepare(mill)
@@ -42,6 +42,6 @@ async def one(conn: AsyncConnection[Any], query: str, **params: Any) -> dict[str
     return await cursor.fetchone() if cursor.description else None
 
 
-async def forget_old(mill: Mill) -> None:
+async def forget_old(mill: Client) -> None:
     async with transaction(mill) as conn:
         await one(conn, "forget", days=KEPT_DAYS)

@@ -63,7 +63,8 @@ from batchmill.errors import (
 )
 
 if TYPE_CHECKING:
-    from batchmill.controls import ScheduleRecord
+    from batchmill.client import Client
+    from batchmill.domain.schedule import ScheduleRecord
     from batchmill.domain.task import Task
     from batchmill.fetch.address import Addresses
     from batchmill.fetch.fetcher import Fetcher
@@ -73,13 +74,15 @@ if TYPE_CHECKING:
     from batchmill.job import Job, SyncJob
     from batchmill.mill import Mill
     from batchmill.submission import Item
-    from batchmill.worker.worker import Worker, WorkerOptions
+    from batchmill.worker.options import WorkerOptions
+    from batchmill.worker.worker import Worker
 
 # These bring the driver and the validation along, which take most of the time of an import and
 # which nobody needs who only raises an error or names a type: they come when first asked for.
 _LATER = {
     "Addresses": "fetch.address",
     "Batch": "handles",
+    "Client": "client",
     "FetchLimits": "fetch.limits",
     "FetchResponse": "fetch.response",
     "Fetcher": "fetch.fetcher",
@@ -88,11 +91,11 @@ _LATER = {
     "JobHandle": "handles",
     "Mill": "mill",
     "Results": "handles",
-    "ScheduleRecord": "controls",
+    "ScheduleRecord": "domain.schedule",
     "SyncJob": "job",
     "Task": "domain.task",
     "Worker": "worker.worker",
-    "WorkerOptions": "worker.worker",
+    "WorkerOptions": "worker.options",
 }
 
 __all__ = [
@@ -110,6 +113,7 @@ __all__ = [
     "BatchState",
     "BatchSummary",
     "BatchmillError",
+    "Client",
     "ConfigurationError",
     "Conflict",
     "DatabaseUnavailable",

@@ -3,19 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from batchmill.domain.batch import BatchRecord
 from batchmill.domain.event import Event
 from batchmill.domain.job import JobRecord, JobState
 from batchmill.domain.notification import NotificationRecord, written_targets
+from batchmill.engine import Engine
 from batchmill.errors import JobCancelled, JobFailed, NotFound
 from batchmill.events.sharing import patiently
-from batchmill.store import batches, jobs, notifications
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
+from batchmill.store.store import Store
 
 POLL = 1.0
 POLL_DEAF = 0.25
@@ -32,8 +30,17 @@ class Results:
 
 
 class JobHandle:
-    def __init__(self, mill: "Mill", id: int, *, duplicate: bool = False, cached: bool = False):
-        self._mill = mill
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        id: int,
+        *,
+        duplicate: bool = False,
+        cached: bool = False,
+    ):
+        self._engine = engine
+        self._jobs = store.jobs
         self.id = check_job_id(id)
         self.is_duplicate = duplicate
         self.is_cached = cached
@@ -42,15 +49,15 @@ class JobHandle:
         return f"JobHandle({self.id})"
 
     async def get(self) -> JobRecord:
-        await self._mill.open()
-        return await jobs.get(self._mill.database, self.id)
+        await self._engine.open()
+        return await self._jobs.get(self.id)
 
     async def result(self, timeout: float | None = None) -> Any:
         """Waits for the job; raises JobFailed or JobCancelled if it did not complete."""
         async with asyncio.timeout(timeout):
             record = await self._ended()
         if record.state is JobState.COMPLETED:
-            return self._mill.load_result(record)
+            return self._engine.registry.load_result(record)
         message = record.error.message if record.error else "The job was cancelled."
         kind = JobCancelled if record.state is JobState.CANCELLED else JobFailed
         code = record.error.code if record.error else "cancelled"
@@ -58,29 +65,30 @@ class JobHandle:
 
     async def cancel(self) -> bool:
         """True if the job is cancelled by this, False if it had ended."""
-        await self._mill.open()
-        return bool(await self._mill.database.value("cancel_job", job=self.id))
+        await self._engine.open()
+        return await self._jobs.cancel(self.id)
 
     async def retry(self) -> None:
         """Puts a failed job back to work, from the stage it failed at."""
-        await self._mill.open()
-        await self._mill.database.value("retry_job", job=self.id)
+        await self._engine.open()
+        await self._jobs.retry(self.id)
 
     async def _ended(self) -> JobRecord:
-        await self._mill.open()
-        database, listener = self._mill.database, self._mill.listener
-        with listener.bell(f"job:{self.id}") as bell:
-            await patiently(lambda: database.rows("watch_job", job=self.id))
+        await self._engine.open()
+        listener = self._engine.listener
+        with listener.subscribe(f"job:{self.id}") as wake_up:
+            await patiently(lambda: self._jobs.watch(self.id))
             while True:
-                record = await patiently(lambda: jobs.get(database, self.id))
+                record = await patiently(lambda: self._jobs.get(self.id))
                 if record.state.is_final:
                     return record
-                await bell.wait(POLL if listener.hears else POLL_DEAF)
+                await wake_up.wait(POLL if listener.hears else POLL_DEAF)
 
 
 class Batch:
-    def __init__(self, mill: "Mill", id: UUID, *, is_existing: bool = False):
-        self._mill = mill
+    def __init__(self, engine: Engine, store: Store, id: UUID, *, is_existing: bool = False):
+        self._engine = engine
+        self._store = store
         self.id = id
         self.is_existing = is_existing
 
@@ -88,13 +96,13 @@ class Batch:
         return f"Batch({self.id})"
 
     async def get(self) -> BatchRecord:
-        await self._mill.open()
-        return await batches.get(self._mill.database, self.id)
+        await self._engine.open()
+        return await self._store.batches.get(self.id)
 
     async def jobs(self) -> AsyncIterator[JobRecord]:
         """Every job in the order of submission, as it stands when its page is read."""
-        await self._mill.open()
-        async for record in jobs.of_batch(self._mill.database, self.id):
+        await self._engine.open()
+        async for record in self._store.jobs.of_batch(self.id):
             yield record
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
@@ -103,24 +111,24 @@ class Batch:
         Ends after the event that ends the batch. To go on after a break, give the last number. If
         what follows it was pruned, or the log never came that far, the first is a `state_sync`.
         """
-        await self._mill.open()
-        with await self._mill.hub.follow(self.id, after, self._mill.database) as follower:
+        await self._engine.open()
+        with await self._engine.hub.follow(self.id, after, self._store.batches) as follower:
             while found := await follower.next():
-                for event in found:
-                    yield event
+                for entry in found:
+                    yield entry.event
 
     async def wait(self, timeout: float | None = None) -> BatchRecord:
         """Returns when the batch is finished. Outlives a restart of the database."""
-        await self._mill.open()
-        database, listener = self._mill.database, self._mill.listener
-        with listener.bell(f"done:{self.id}") as bell:
+        await self._engine.open()
+        batches, listener = self._store.batches, self._engine.listener
+        with listener.subscribe(f"done:{self.id}") as wake_up:
             async with asyncio.timeout(timeout):
                 while True:
-                    await patiently(lambda: database.rows("watch_batch", batch=self.id))
-                    record = await patiently(lambda: batches.get(database, self.id))
+                    await patiently(lambda: batches.watch(self.id))
+                    record = await patiently(lambda: batches.get(self.id))
                     if record.is_finished:
                         return record
-                    await bell.wait(POLL if listener.hears else POLL_DEAF)
+                    await wake_up.wait(POLL if listener.hears else POLL_DEAF)
 
     async def results(self, timeout: float | None = None) -> Results:
         """Waits for the batch, then gives everything it made, merged."""
@@ -128,7 +136,7 @@ class Batch:
         async for job in self.jobs():
             match job.state:
                 case JobState.COMPLETED:
-                    results.values.append(self._mill.load_result(job))
+                    results.values.append(self._engine.registry.load_result(job))
                 case JobState.FAILED:
                     results.failed.append(job)
                 case _:
@@ -137,34 +145,34 @@ class Batch:
 
     async def cancel(self) -> int:
         """Waiting jobs never start, running ones are interrupted; how many those are."""
-        await self._mill.open()
-        return await batches.cancel(self._mill.database, self.id)
+        await self._engine.open()
+        return await self._store.batches.cancel(self.id)
 
     async def retry(self) -> int:
         """Puts all failed jobs back to work; how many those are."""
-        await self._mill.open()
-        return await self._mill.database.value("retry_batch", batch=self.id)
+        await self._engine.open()
+        return await self._store.batches.retry(self.id)
 
     async def notify(self, *targets: str) -> list[NotificationRecord]:
         """Tells these URLs and mail addresses when the batch finishes, at once if it has; then
         gives everyone who is told."""
         written = written_targets(targets)
-        await self._mill.permit(written, tenant=(await self.get()).tenant)
-        await self._mill.database.rows("notify_batch", batch=self.id, targets=written)
+        await self._engine.targets.check(written, (await self.get()).tenant)
+        await self._store.notifications.add(self.id, written)
         return await self.notifications()
 
     async def notifications(self) -> list[NotificationRecord]:
         """Who is told when the batch finishes."""
-        await self._mill.open()
-        found = await notifications.of_batch(self._mill.database, self.id)
+        await self._engine.open()
+        found = await self._store.notifications.of_batch(self.id)
         if not found:
             await self.get()
         return found
 
     async def delete(self) -> None:
         """Deletes the finished batch with its jobs, results and events."""
-        await self._mill.open()
-        await self._mill.database.value("delete_batch", batch=self.id)
+        await self._engine.open()
+        await self._store.batches.delete(self.id)
 
 
 def check_job_id(id: int) -> int:

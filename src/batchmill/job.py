@@ -1,74 +1,35 @@
 """What a handler gets: the job it works for, and what it may tell about it."""
 
 import inspect
-import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-from uuid import UUID
+from typing import Any, Protocol, TypeVar
 
+from batchmill.artifacts.attempt import JobArtifacts
 from batchmill.artifacts.plain import Courier, SyncJobArtifacts
+from batchmill.client import Client
 from batchmill.domain.failure import MESSAGE_LENGTH, cut, storable
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.payload import Codec
 from batchmill.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from psycopg import AsyncConnection
-
-    from batchmill.artifacts.attempt import JobArtifacts
-    from batchmill.mill import Mill
+from batchmill.jobinfo import JobInfo
+from batchmill.store.database import Connection
 
 T = TypeVar("T")
-LOG = logging.getLogger("batchmill.job")
 
 
 class Desk(Protocol):
     """Where an attempt on the event loop leaves what it has to say."""
 
-    mill: "Mill"
+    mill: Client
 
     def report(self, claim: Claim, progress: Progress) -> None: ...
     async def save_checkpoint(self, claim: Claim, name: str, value: str) -> None: ...
     async def check_job(self, task: str, key: str, payload: str) -> None: ...
     def completing(
         self, claim: Claim, result: Callable[[], str | None]
-    ) -> AbstractAsyncContextManager["AsyncConnection[Any]"]: ...
-    def artifacts(self, claim: Claim) -> "JobArtifacts": ...
-
-
-class JobInfo:
-    """What every handler can read, wherever it runs. Made when the handler begins."""
-
-    def __init__(self, claim: Claim, timeout: float | None = None):
-        self.id = claim.id
-        self.position = claim.position
-        self.task = claim.task
-        self.tenant = claim.tenant
-        self.key = claim.key
-        self.attempt = claim.attempt
-        self.snoozes = claim.snoozes
-        self.labels = claim.labels
-        self.cancelled = False
-        self._claim = claim
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._checkpoints = claim.checkpoints or {}
-
-    @property
-    def batch_id(self) -> UUID | None:
-        return UUID(self._claim.batch_id) if self._claim.batch_id else None
-
-    @property
-    def remaining(self) -> float | None:
-        """Seconds until the task's timeout; None if it has none."""
-        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-
-    @property
-    def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger that names the job, its task and its attempt in every line."""
-        about = {"job_id": self.id, "task": self.task, "attempt": self.attempt}
-        return _BoundLogger(LOG, about)
+    ) -> AbstractAsyncContextManager[Connection]: ...
+    def artifacts(self, claim: Claim) -> JobArtifacts: ...
 
 
 class Job(JobInfo):
@@ -96,7 +57,7 @@ class Job(JobInfo):
         return codec.load(text)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator["AsyncConnection[Any]"]:
+    async def transaction(self) -> AsyncIterator[Connection]:
         """Commits what the handler writes together with the job's completion, or neither.
 
         Give the result to `complete` inside the block; what the handler returns does not count.
@@ -110,13 +71,13 @@ class Job(JobInfo):
         self._result = self._codec.dump(result)
 
     @property
-    def artifacts(self) -> "JobArtifacts":
+    def artifacts(self) -> JobArtifacts:
         """The files of this attempt: those it reads, and those it makes."""
         return self._desk.artifacts(self._claim)
 
     @property
-    def mill(self) -> "Mill":
-        """The one that the worker works for: what is submitted here goes to the same database."""
+    def mill(self) -> Client:
+        """The worker's mill: what is submitted here goes to the same database."""
         return self._desk.mill
 
 
@@ -151,13 +112,6 @@ class SyncJob(JobInfo):
     def artifacts(self) -> SyncJobArtifacts:
         """The files of this attempt: those it reads, and those it makes."""
         return SyncJobArtifacts(self._channel)
-
-
-class _BoundLogger(logging.LoggerAdapter[logging.Logger]):
-    def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
-        about = dict(self.extra or {})
-        kwargs["extra"] = {**about, **kwargs.get("extra", {})}
-        return f"[{about['task']} job {about['job_id']} attempt {about['attempt']}] {msg}", kwargs
 
 
 def checked_progress(stage: str, message: str, percent: float | None) -> Progress:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from batchmill.domain.failure import Rule
+from batchmill.domain.job import JobRecord
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
 from batchmill.domain.signature import Signature
 from batchmill.domain.task import BUILTIN, Place, Task
 from batchmill.errors import InvalidInput
-from batchmill.job import Job, SyncJob
+from batchmill.jobinfo import JobInfo
 
 
 class Registry:
@@ -28,9 +29,7 @@ class Registry:
         rules: Sequence[Rule] = (),
         **options: Any,
     ) -> Task[..., Any]:
-        signature = Signature.of(
-            function, job_types=(Job, SyncJob), outcome_types=(Advance, Snooze)
-        )
+        signature = Signature.of(function, job_types=(JobInfo,), outcome_types=(Advance, Snooze))
         task = Task(
             name=name or getattr(function, "__name__", type(function).__name__),
             function=function,
@@ -53,6 +52,11 @@ class Registry:
         if isinstance(task, Task):
             return task
         return self.tasks.get(task) or _elsewhere(task)
+
+    def load_result(self, job: JobRecord) -> Any:
+        """A result as the task's annotation has it, or as plain data if the task is not here."""
+        task = self.tasks.get(job.task)
+        return task.result.load_parsed(job.result) if task else job.result
 
 
 def _place(signature: Signature, process: bool) -> Place:

@@ -14,7 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self, TypedDict, TypeVar
@@ -26,6 +26,7 @@ from batchmill.domain.notification import written_targets
 from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidPayload
 from batchmill.store import foreign
+from batchmill.store.submissions import SubmissionStore
 from batchmill.telemetry.tracing import submitting, with_trace
 
 MOST_JOBS = 1_000_000
@@ -132,35 +133,39 @@ async def send_on(
             first = with_trace(await anext(calls))
             undoing = foreign.savepoint(connection) if submission.is_split else nullcontext()
             async with undoing:
-                submission.learn(await foreign.value_on(connection, "submit", first))
+                submission.learn(await foreign.submit_on(connection, first))
                 async for call in calls:
-                    await foreign.value_on(connection, "submit", call)
+                    await foreign.submit_on(connection, call)
 
 
 async def send(
-    begin: Callable[[bool], AbstractAsyncContextManager[Any]],
+    store: SubmissionStore,
     submission: "Submission",
     items: Iterable[Any] | AsyncIterable[Any],
     *,
-    alone: Callable[[dict[str, Any]], Awaitable[Any]] | None = None,
+    tenant: str,
 ) -> None:
-    """The same in a transaction of our own, where a call is written while another is made.
+    """Makes all calls in a transaction of our own; a call is written while another is under way.
 
-    The first is written before the transaction begins, which is told whether it is large. With
-    `alone`, a submission of one call needs no other transaction than that call.
+    The first call is written before the transaction begins. If it is the only one, and there is no
+    idempotency key to wait for, it needs no transaction around it.
     """
     large = isinstance(items, Blocks) and items.large
+    key = submission.idempotency_key
     with submission.traced():
         async with aclosing(submission.calls(items, gives_way=True)) as calls:
             first = None if large else await anext(calls)
-            if alone is not None and first is not None and not submission.is_split:
-                submission.learn(await alone(with_trace(first)))
+            if first is not None and not submission.is_split and key is None:
+                submission.learn(await store.submit(with_trace(first)))
                 return
-            async with begin(large or submission.is_split) as connection, Overlap() as overlap:
+            begun = store.transaction(
+                tenant=tenant, idempotency_key=key, large=large or submission.is_split
+            )
+            async with begun as conn, Overlap() as overlap:
                 first = with_trace(first or await anext(calls))
-                submission.learn(await foreign.value_on(connection, "submit", first))
+                submission.learn(await store.submit_part(conn, first))
                 async for call in calls:
-                    await overlap.begin(foreign.value_on, connection, "submit", call)
+                    await overlap.begin(store.submit_part, conn, call)
 
 
 class Overlap:

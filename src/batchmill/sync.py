@@ -3,21 +3,19 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
-from batchmill.artifacts.controls import ArtifactControls
+from batchmill.client import Client
+from batchmill.controls.artifacts import ArtifactControls
 from batchmill.domain.batch import BatchRecord
+from batchmill.domain.filter import Filter
 from batchmill.domain.job import JobLine
 from batchmill.domain.task import Task
 from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
-from batchmill.store.admin import Filter
 from batchmill.submission import BatchOptions, JobOptions, enqueue_call, send_on
 from batchmill.telemetry.tracing import submitting, with_trace
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
 
 T = TypeVar("T")
 
@@ -29,8 +27,8 @@ class SyncMill:
     beside async code.
     """
 
-    def __init__(self, mill: "Mill"):
-        self._mill = mill
+    def __init__(self, client: Client):
+        self._client = client
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
 
@@ -44,10 +42,10 @@ class SyncMill:
     ) -> Batch:
         """Like `Mill.submit`; `connection` is one of psycopg, SQLAlchemy or Django."""
         if connection is None:
-            return self.run(self._mill.submit(task, items, **options))
-        submission = self.run(self._mill.prepare(task, **options))
+            return self.run(self._client.submit(task, items, **options))
+        submission = self.run(self._client.prepare(task, **options))
         foreign.at_once(connection, send_on(connection, submission, items))
-        return self._mill.submitted(submission)
+        return self._client.submitted(submission)
 
     def enqueue(
         self,
@@ -59,31 +57,31 @@ class SyncMill:
     ) -> JobHandle:
         """Like `Mill.enqueue`; `connection` is one of psycopg, SQLAlchemy or Django."""
         if connection is None:
-            return self.run(self._mill.enqueue(task, payload, **options))
-        self.run(self._mill.register_tasks())
-        call = enqueue_call(self._mill.find_task(task), payload, options)
+            return self.run(self._client.enqueue(task, payload, **options))
+        self.run(self._client.engine.register_tasks())
+        call = enqueue_call(self._client.find_task(task), payload, options)
         with submitting(call["task"]) as told:
-            asking = foreign.value_on(connection, "enqueue", with_trace(call))
+            asking = foreign.enqueue_on(connection, with_trace(call))
             answer = foreign.at_once(connection, asking)
             told["batchmill.job_id"] = answer["job_id"]
-        return self._mill.enqueued(answer)
+        return self._client.enqueued(answer)
 
     def batch(self, id: Any) -> Batch:
-        return self._mill.batch(id)
+        return self._client.batch(id)
 
     def job(self, id: int) -> JobHandle:
-        return self._mill.job(id)
+        return self._client.job(id)
 
     def batches(self, **which: Unpack[Filter]) -> list[BatchRecord]:
-        return self.run(self._mill.batches(**which))
+        return self.run(self._client.batches(**which))
 
     def jobs(self, batch: UUID | str | None = None, **which: Unpack[Filter]) -> list[JobLine]:
-        return self.run(self._mill.jobs(batch, **which))
+        return self.run(self._client.jobs(batch, **which))
 
     @property
     def artifacts(self) -> ArtifactControls:
         """Give what it returns to `run` or `iterate`."""
-        return self._mill.artifacts
+        return self._client.artifacts
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for something async that this mill, or a handle it gave, offers."""
@@ -98,7 +96,7 @@ class SyncMill:
     def close(self) -> None:
         with self._starting:
             if self._loop is not None:
-                asyncio.run_coroutine_threadsafe(self._mill.close(), self._loop).result()
+                asyncio.run_coroutine_threadsafe(self._client.engine.close(), self._loop).result()
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()
                 self._loop.close()

@@ -83,6 +83,11 @@ class ObjectServer(Daemon):
             return []
         return [entry["FullPath"] for entry in listed["Entries"] or ()]
 
+    def unfinished_parts(self) -> int:
+        """How many parts of such uploads it has received."""
+        uploads = (self._filer(f"{path.lstrip('/')}/") for path in self.unfinished_uploads())
+        return sum(len(listed["Entries"] or ()) for listed in uploads)
+
     def _filer(self, path: str, data: bytes | None = None) -> Any:
         answer = self._get(f"http://127.0.0.1:{self._ports['filer.port']}/{path}", data)
         return json.loads(answer or b"{}")

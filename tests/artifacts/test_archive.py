@@ -14,14 +14,25 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import psycopg
 import pytest
 
-from batchmill import Advance, Artifact, Batch, Item, Job, Mill, NotFound, Permanent, StorageError
+from batchmill import (
+    Advance,
+    Artifact,
+    Batch,
+    Client,
+    Item,
+    Job,
+    Mill,
+    NotFound,
+    Permanent,
+    StorageError,
+)
 from batchmill.artifacts import archive as module
 from batchmill.artifacts.archive import Sink
 from batchmill.artifacts.storage import BLOCK, Storage
 from tests.library.tools import until_event
 
 
-async def packed(mill: Mill, batch: Batch) -> ZipFile:
+async def packed(mill: Client, batch: Batch) -> ZipFile:
     chunks = [chunk async for chunk in await mill.artifacts.archive(batch.id)]
     found = ZipFile(io.BytesIO(b"".join(chunks)))
     assert found.testzip() is None
@@ -207,14 +218,14 @@ async def test_a_file_that_is_deleted_meanwhile_is_told_as_missing(mill: Mill, m
         batch = await mill.submit(make, ["a.txt", "b.txt"])
         results = await batch.results()
     chunks = await mill.artifacts.archive(batch.id)
-    real = mill.storage.read
+    real = mill.engine.storage.read
 
     async def read(key: str, start: int, end: int) -> Any:
         if str(results.values[1].artifact) in key:
             await mill.artifacts.delete(results.values[1])
         return await real(key, start, end)
 
-    mill.storage.read = read  # pyright: ignore
+    mill.engine.storage.read = read  # pyright: ignore
     found = ZipFile(io.BytesIO(b"".join([chunk async for chunk in chunks])))
     assert found.namelist() == ["a.txt", "manifest.json"]
     assert manifest(found)["jobs"][1]["missing"] == ["b.txt"]
@@ -242,13 +253,13 @@ async def test_a_reader_that_goes_away_stops_the_making(mill: Mill, files: Path)
         batch = await mill.submit(make, range(5))
         await batch.wait()
     opened: list[str] = []
-    real = mill.storage.read
+    real = mill.engine.storage.read
 
     async def read(key: str, start: int, end: int) -> Any:
         opened.append(key)
         return await real(key, start, end)
 
-    mill.storage.read = read  # pyright: ignore
+    mill.engine.storage.read = read  # pyright: ignore
     async with aclosing(await mill.artifacts.archive(batch.id)) as chunks:
         assert len(await anext(chunks)) >= BLOCK
     assert len(opened) == 1

@@ -1,7 +1,6 @@
 """The upkeep removes files that nobody needs: bounded, patient with stores, and all of them."""
 
 import logging
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from batchmill import Artifact, ConfigurationError, Job, Mill
 from batchmill.maintenance import collector
 from batchmill.maintenance.collector import Collector
 from batchmill.maintenance.upkeep import Upkeep
-from tests.artifacts.tools import all_wrong, nothing_is_left, states
+from tests.artifacts.tools import all_wrong, collector_of, nothing_is_left, states
 from tests.invariants import files_in
 from tests.library.tools import later, one, until
 
@@ -67,16 +66,16 @@ async def test_many_files_are_removed_in_pieces(
 ) -> None:
     monkeypatch.setattr(collector, "PIECE", 10)
     sizes: list[int] = []
-    real = mill.storage.delete
+    real = mill.engine.storage.delete
 
     async def delete(keys: Any) -> None:
         sizes.append(len(keys))
         await real(keys)
 
-    monkeypatch.setattr(mill.storage, "delete", delete)
+    monkeypatch.setattr(mill.engine.storage, "delete", delete)
     await files_of(mill, 35)
     sql.execute(GONE)
-    await Collector(mill).collect()
+    await collector_of(mill).collect()
     assert sizes == [10, 10, 10, 5]
     assert nothing_is_left(sql, files)
 
@@ -90,7 +89,7 @@ async def test_the_rest_waits_when_there_is_no_more_time(
     sql.execute(GONE)
     monkeypatch.setattr(collector, "LONGEST", 1e-6)
     worker = one(sql, "select batchmill.register_worker('w', '1', '{}', 1, 60)")[0]
-    upkeep = Upkeep(mill, worker)
+    upkeep = Upkeep(mill.engine, worker)
     pauses = [await upkeep.look() for _ in range(4)]
     assert [pause == 0 for pause in pauses] == [True, True, False, False]
     assert states(sql) == {}
@@ -109,7 +108,7 @@ async def test_a_store_that_fails_is_tried_again_later(
     stuck = next(files_in(files))
     stuck.unlink()
     stuck.mkdir()
-    broken = Collector(mill)
+    broken = collector_of(mill)
     await broken.collect()
     assert states(sql) == {"gone": 3} and "cannot be removed yet" in caplog.text
     caplog.clear()
@@ -117,7 +116,7 @@ async def test_a_store_that_fails_is_tried_again_later(
     assert caplog.text == "", "it waits a while before it tries again"
     stuck.rmdir()
     async with Mill(later(dsn, "11m"), artifacts=files) as minutes_later:
-        await Collector(minutes_later).collect()
+        await collector_of(minutes_later).collect()
     assert nothing_is_left(sql, files)
 
 
@@ -129,14 +128,14 @@ async def test_one_file_that_cannot_be_removed_does_not_hold_up_the_others_for_e
     stuck = next(files_in(files))
     stuck.unlink()
     stuck.mkdir()
-    await Collector(mill).collect()
+    await collector_of(mill).collect()
     spread = "select count(distinct collect_at) from batchmill.artifacts"
     assert one(sql, spread) == (10,)
     # When each is tried again is random; some may meet the stuck one several times.
     left = (10,)
     for minute in range(1, 120):
         async with Mill(later(dsn, f"{minute}m"), artifacts=files) as then:
-            await Collector(then).collect()
+            await collector_of(then).collect()
         left = one(sql, "select count(*) from batchmill.artifacts")
         if left == (1,):
             break
@@ -150,14 +149,12 @@ async def test_a_worker_without_a_store_goes_on_with_the_rest(
     await files_of(mill, 2)
     sql.execute(GONE)
 
-    class Storeless(Mill):
-        @cached_property
-        def storage(self) -> Any:
-            raise ConfigurationError("There is no obstore here.")
+    def storage() -> Any:
+        raise ConfigurationError("There is no obstore here.")
 
-    async with Storeless(mill.settings.dsn) as other:
+    async with mill:
         with caplog.at_level(logging.WARNING):
-            await Collector(other).collect()
+            await Collector(mill.engine.store.artifacts, storage).collect()
     assert "There is no obstore here" in caplog.text
     assert states(sql) == {"gone": 2}
 

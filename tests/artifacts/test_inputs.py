@@ -15,6 +15,7 @@ from batchmill import (
     Artifact,
     ArtifactRecord,
     Batch,
+    Client,
     Conflict,
     Item,
     Job,
@@ -58,7 +59,7 @@ def sheet(record: ArtifactRecord) -> Sheet:
     return Sheet(pdf=record.reference)
 
 
-async def inputs(mill: Mill, batch: Batch) -> list[UUID]:
+async def inputs(mill: Client, batch: Batch) -> list[UUID]:
     return [found.id async for found in mill.artifacts.of_batch(batch.id, kind="input")]
 
 

@@ -77,10 +77,14 @@ def nothing_is_left(sql: psycopg.Connection[Any], files: Path) -> bool:
     return left == (0, 0) and not list(files_in(files))
 
 
+def collector_of(mill: Mill) -> Collector:
+    return Collector(mill.engine.store.artifacts, lambda: mill.engine.storage)
+
+
 async def collect(dsn: str, files: Path, offset: str = "0s") -> None:
     """What the upkeep would remove after that time."""
     async with Mill(later(dsn, offset), artifacts=files) as mill:
-        await Collector(mill).collect()
+        await collector_of(mill).collect()
 
 
 def is_right(record: ArtifactRecord, content: bytes) -> bool:

@@ -10,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from batchmill import errors
-from batchmill.cli import command, status
+from batchmill.cli import command
 from batchmill.cli.app import app
 from batchmill.cli.exits import MEANINGS, ExitCode, exit_code_of
+from batchmill.store.overview import OverviewStore
 from tests.cli.conftest import SHOP, Cli
 
 MISSING = "00000000-0000-0000-0000-000000000000"
@@ -162,7 +163,7 @@ async def test_the_unexpected_tells_how_to_see_more(
     async def fall_over(_: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr(status.admin, "overview", fall_over)
+    monkeypatch.setattr(OverviewStore, "overview", fall_over)
     result = await cli("status")
     assert result.exit_code == ExitCode.UNEXPECTED
     assert result.stderr == (

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from batchmill import Mill, WorkerOptions
-from batchmill.store import admin
+from batchmill.store import overview
 from batchmill.store.queries import queries
 from tests.cli.conftest import Cli
 from tests.cli.shop import Order
@@ -166,8 +166,8 @@ async def test_the_status_tells_what_waits_runs_and_fails(cli: Cli, shop_mill: M
 async def test_counts_stop_at_a_cap(
     cli: Cli, shop_mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admin, "CAP", 10)
-    monkeypatch.setattr(admin, "LANE_CAP", 5)
+    monkeypatch.setattr(overview, "CAP", 10)
+    monkeypatch.setattr(overview, "LANE_CAP", 5)
     for _ in range(2):
         await shop_mill.submit("pack", [{"number": 1}] * 8)
         await shop_mill.submit("pack", [{"number": 1}] * 8, delay=60)

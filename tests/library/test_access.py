@@ -48,8 +48,8 @@ ACTING = {
     *("save_schedule", "pause_schedule", "delete_schedule"),
     "seen_tenant",
 }
-# Runs as the owner too, for processes of the engine.
-FOR_THE_ENGINE = {"listening_key"}
+# Run as the owner too: for processes of the engine, and to compare a session with the owner.
+FOR_THE_ENGINE = {"listening_key", "acting_tenant"}
 SECRET = "the-secret-of-ada"
 
 

@@ -23,7 +23,7 @@ from batchmill import (
     WorkerOptions,
 )
 from batchmill.events import chunk, hub
-from batchmill.store import batches
+from batchmill.store.batches import BatchStore, EventPage
 from tests.invariants import violations
 from tests.library.tools import echo_on, types, until, until_event
 
@@ -182,7 +182,7 @@ async def test_the_log_can_be_resumed_from_every_number(mill: Mill) -> None:
 async def test_every_reader_gets_the_same_whenever_and_wherever_it_joins(
     mill: Mill, dsn: str
 ) -> None:
-    """Trap 6: nothing falls between what was and what comes, in this process or another."""
+    """Nothing falls between what was and what comes, in this process or another."""
     slow = Slow(mill)
     async with mill.running(), Mill(dsn) as other:
         batch = await mill.submit(slow.task, range(30))
@@ -293,22 +293,22 @@ async def test_a_reader_of_a_batch_that_is_deleted_is_told(mill: Mill, sql: Any)
 async def test_what_is_told_right_after_a_look_wakes_the_reader(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trap 6: who looks first and subscribes then misses what is told in between."""
+    """Who looks first and subscribes then misses what is told in between."""
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
-    look = batches.look
+    look = BatchStore.events
 
-    async def look_and_be_late(*args: Any) -> batches.Look:
+    async def look_and_be_late(*args: Any) -> EventPage:
         seen = await look(*args)
         if not seen.events and not seen.is_finished:
-            with mill.listener.bell(f"batch:{batch.id}") as told:
+            with mill.engine.listener.subscribe(f"batch:{batch.id}") as told:
                 await batch.cancel()
                 assert await told.wait(30), "nobody watches the batch"
         return seen
 
-    monkeypatch.setattr(batches, "look", look_and_be_late)
+    monkeypatch.setattr(BatchStore, "events", look_and_be_late)
     monkeypatch.setattr(hub, "POLL", 3600)
-    with mill.listener.bell("any"):
-        await until(lambda: mill.listener.hears)
+    with mill.engine.listener.subscribe("any"):
+        await until(lambda: mill.engine.listener.hears)
         log = await asyncio.wait_for(log_of(batch), 60)
     assert [event.type for event in log] == ["job_cancelled", "batch_cancelled"]
 
@@ -323,7 +323,7 @@ async def test_readers_do_without_notifications(dsn: str, monkeypatch: pytest.Mo
         for _ in range(3):
             slow.go.release()
         log = await reading
-        assert not deaf_worker.listener.hears and not deaf_reader.listener.hears
+        assert not deaf_worker.engine.listener.hears and not deaf_reader.engine.listener.hears
     assert [event.number for event in log] == list(range(1, len(log) + 1))
     assert log[-1].is_last
 

@@ -225,7 +225,7 @@ async def test_all_of_it_works_whatever_the_search_path_is(dsn: str) -> None:
         results = await batch.results()
         assert await batch.retry() == 1
         assert (await batch.wait()).failed == 1
-        await retention.tidy(mill.database)
+        await retention.tidy(mill.engine.store)
         await mill.limits.set("tenant:*", slots=1)
         await batch.delete()
     assert results.values == [0, 1, 2, 3]

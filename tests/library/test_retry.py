@@ -54,7 +54,7 @@ def counters(record) -> tuple[int, ...]:
 async def test_the_failed_jobs_of_a_batch_are_done_again_with_their_inputs(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    """Trap 4: inputs live as long as the batch does."""
+    """Inputs live as long as the batch does."""
     plant = Plant(mill)
     async with mill.running():
         batch = await mill.submit(plant.task, range(6))

@@ -30,10 +30,10 @@ DUE = "select labels ->> 'due' from batchmill.jobs order by id"
 async def look(dsn: str, offset: str = "0s", workers: int = 1) -> None:
     """What the upkeep of some workers does at a later time, all at once."""
     async with Mill(later(dsn, offset)) as mill:
-        upkeeps = [Upkeep(mill, worker) for worker in range(1, workers + 1)]
+        upkeeps = [Upkeep(mill.engine, worker) for worker in range(1, workers + 1)]
         await asyncio.gather(*(upkeep.look() for upkeep in upkeeps))
         for upkeep in upkeeps:
-            await upkeep._line.close()
+            await upkeep._leading.close()
 
 
 def next_at(sql: psycopg.Connection, name: str = "s") -> datetime:

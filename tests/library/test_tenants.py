@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from batchmill import ConfigurationError, InvalidInput, Mill, NotFound
+from batchmill import Client, ConfigurationError, InvalidInput, Mill, NotFound
 from batchmill.store import migrate
 from tests.invariants import violations
 from tests.library.tools import echo_on, one, rows, until_event
@@ -37,7 +37,7 @@ def test_the_role_of_tenants_owns_nothing_and_bypasses_nothing(
 
 
 @asynccontextmanager
-async def two_tenants(mill: Mill) -> AsyncIterator[tuple[Mill, Mill, Any, Any]]:
+async def two_tenants(mill: Mill) -> AsyncIterator[tuple[Client, Client, Any, Any]]:
     echo = echo_on(mill)
     ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
     yield ada, bob, await ada.submit(echo, [1, 2]), await bob.submit(echo, [3])

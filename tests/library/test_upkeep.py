@@ -13,7 +13,7 @@ import pytest
 from batchmill import Item, JobState, Limits, Mill, NotFound, Rate, Retry
 from batchmill.maintenance import retention
 from batchmill.maintenance.upkeep import LEASE, LONGEST, TICK, Upkeep
-from batchmill.store.database import Database
+from batchmill.store.store import EngineStore
 from tests.invariants import violations
 from tests.library.tools import echo_on, later, one, rows, types, until, until_event
 from tests.store.engine import Engine
@@ -41,9 +41,9 @@ def work_on(mill: Mill) -> Any:
 async def upkeep_at(dsn: str, offset: str, worker: int = 0) -> AsyncIterator[Upkeep]:
     """The upkeep of some worker at a later time."""
     async with Mill(later(dsn, offset)) as mill:
-        upkeep = Upkeep(mill, worker)
+        upkeep = Upkeep(mill.engine, worker)
         yield upkeep
-        await upkeep._line.close()
+        await upkeep._leading.close()
 
 
 async def look(dsn: str, offset: str, worker: int = 0) -> None:
@@ -53,7 +53,7 @@ async def look(dsn: str, offset: str, worker: int = 0) -> None:
 
 async def tidy(dsn: str, offset: str = "0s") -> None:
     async with Mill(later(dsn, offset)) as mill:
-        await retention.tidy(mill.database)
+        await retention.tidy(mill.engine.store)
 
 
 # Rescue
@@ -110,7 +110,7 @@ async def test_a_cancelled_job_of_a_lost_worker_ends_cancelled(
 async def test_only_a_lapsed_lease_means_lost_never_a_long_run(
     mill: Mill, dsn: str, engine: Engine
 ) -> None:
-    """Trap 8: a job that has run for hours is fine while its worker renews its lease."""
+    """A job that has run for hours is fine while its worker renews its lease."""
     batch = await mill.submit(work_on(mill), [1])
     worker = engine.worker("work")
     engine.claim(worker, "work")
@@ -193,11 +193,11 @@ async def test_only_the_leader_acts(mill: Mill, dsn: str, engine: Engine) -> Non
 @asynccontextmanager
 async def listening(mill: Mill, worker: int) -> AsyncIterator[Upkeep]:
     """The upkeep of a worker that would hear of a new schedule."""
-    upkeep = Upkeep(mill, worker)
-    with mill.listener.bell("any"):
-        await until(lambda: mill.listener.hears)
+    upkeep = Upkeep(mill.engine, worker)
+    with mill.engine.listener.subscribe("any"):
+        await until(lambda: mill.engine.listener.hears)
         yield upkeep
-    await upkeep._line.close()
+    await upkeep._leading.close()
 
 
 async def test_who_has_nothing_to_do_looks_seldom(mill: Mill, engine: Engine) -> None:
@@ -233,13 +233,13 @@ async def test_the_next_look_is_when_a_schedule_is_due(
 
 async def test_a_worker_is_told_of_schedules_that_are_new_or_go_on(mill: Mill) -> None:
     work = work_on(mill)
-    with mill.listener.bell("upkeep") as bell:
-        await until(lambda: mill.listener.hears)
-        await bell.wait(0)
+    with mill.engine.listener.subscribe("upkeep") as wake_up:
+        await until(lambda: mill.engine.listener.hears)
+        await wake_up.wait(0)
         await mill.schedules.save("s", "0 * * * *", work, 1)
-        assert await bell.wait(5)
+        assert await wake_up.wait(5)
         await mill.schedules.resume("s")
-        assert await bell.wait(5)
+        assert await wake_up.wait(5)
 
 
 async def test_while_jobs_are_rescued_the_next_look_is_soon(
@@ -255,9 +255,9 @@ async def test_while_jobs_are_rescued_the_next_look_is_soon(
 async def test_who_hears_nothing_looks_more_often(mill: Mill, engine: Engine) -> None:
     work_on(mill)
     await mill.register_tasks()
-    upkeep = Upkeep(mill, engine.worker("work"))
+    upkeep = Upkeep(mill.engine, engine.worker("work"))
     assert await upkeep.look() == TICK
-    await upkeep._line.close()
+    await upkeep._leading.close()
 
 
 # Retention
@@ -522,14 +522,14 @@ async def test_the_upkeep_goes_on_after_a_failure(
 ) -> None:
     failures = 2
 
-    async def fail(database: Database) -> None:
+    async def fail(store: EngineStore) -> None:
         nonlocal failures
         failures -= 1
         if failures >= 0:
             raise ValueError("a bug")
 
     monkeypatch.setattr(retention, "tidy", fail)
-    upkeep = Upkeep(mill, 1, tick=0.001)
+    upkeep = Upkeep(mill.engine, 1, tick=0.001)
     upkeep._tidied = float("-inf")
     running = asyncio.create_task(upkeep.run())
     await upkeep.looked.wait()

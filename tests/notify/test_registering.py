@@ -260,7 +260,7 @@ async def test_without_the_libraries_nobody_is_registered(
 ) -> None:
     monkeypatch.setattr(handlers, "find_spec", lambda _: None)
     async with Mill(dsn) as mill:
-        assert mill.builtin_tasks == {}
+        assert mill.engine.builtin_tasks == {}
         with pytest.raises(InvalidInput, match=r"batchmill\[notify\]"):
             await mill.webhooks.save(receiver.url)
 

@@ -4,8 +4,7 @@ import psycopg
 import pytest
 
 from batchmill import Mill, WorkerOptions
-from batchmill.store import admin
-from batchmill.worker.shift import pools_of
+from batchmill.worker.session import pools_of
 from tests.library.tools import one
 from tests.notify.receiver import Receiver
 from tests.notify.tools import ADA, delivered, work_on
@@ -13,7 +12,7 @@ from tests.notify.tools import ADA, delivered, work_on
 
 async def shown(mill: Mill) -> dict[str, tuple[int, int]]:
     """What `status` tells of tasks: how many jobs are ready, and how many workers there are."""
-    found = await admin.overview(mill.database)
+    found = await mill.engine.store.overview.overview()
     return {task["name"]: (task["ready"], task["workers"]) for task in found.tasks}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from batchmill.store import admin, shares
+from batchmill.store import jobs, shares
 from batchmill.submission import CALL_JOBS
 from tests.library.tools import one
 from tests.service.tools import Tenant, problem
@@ -78,7 +78,7 @@ async def test_large_submits_of_two_tenants_hold_nobody_elses_submits_up(
 async def test_a_list_by_state_goes_on_where_nothing_fits(
     ada: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admin, "JOBS_OF_BATCH_LOOKED_AT", 2)
+    monkeypatch.setattr(jobs, "MOST_LISTED_OF_BATCH", 2)
     batch = await ada.batch("double", [13, 13, 13, 13, 13, 1, 13])
     await ada.finished(batch)
     path = batch["links"]["jobs"]

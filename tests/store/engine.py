@@ -9,7 +9,7 @@ from psycopg import sql
 from pydantic_core import to_json
 
 from batchmill.domain import outcome
-from batchmill.domain.exchange import Demand
+from batchmill.domain.demand import Demand
 from batchmill.domain.failure import Failure
 from batchmill.domain.job import Claim, JobState
 from batchmill.domain.limits import Limits, Rate

@@ -23,7 +23,7 @@ def worker(engine: Engine) -> int:
 
 
 def test_a_retry_waits_for_its_delay_in_the_database(engine: Engine, worker: int):
-    """Trap 2: a delay that is computed but not stored."""
+    """A delay that is computed but not stored."""
     engine.batch("work", 1)
     engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
     assert engine.claim(worker, "work") == []
@@ -61,7 +61,7 @@ def test_every_failed_attempt_is_kept_with_its_error_times_and_worker(engine: En
 def test_a_rescued_jobs_first_worker_cannot_overwrite_the_seconds_result(
     engine: Engine, worker: int
 ):
-    """Trap 7: completion by id alone."""
+    """Completion by id alone."""
     batch = engine.batch("work", 1)
     (first,) = engine.claim(worker, "work")
     rescuer = lose(engine, worker)
@@ -130,7 +130,7 @@ def test_an_outcome_that_comes_twice_counts_once(engine: Engine, worker: int):
 
 
 def test_a_long_run_is_not_a_lost_worker(engine: Engine, worker: int):
-    """Trap 8: "stuck" by the time since the start."""
+    """A job would count as stuck by the time since its start."""
     engine.batch("work", 1)
     (claim,) = engine.claim(worker, "work")
     for _ in range(100):

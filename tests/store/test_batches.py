@@ -86,7 +86,7 @@ def test_a_batch_calls_back_once_also_when_all_failed(engine: Engine, worker: in
 def test_a_cancelled_batch_stays_cancelled_when_a_running_job_completes(
     engine: Engine, worker: int
 ):
-    """Trap 5: the batch turns completed because its last job did."""
+    """The batch turns completed because its last job did."""
     batch = engine.batch("work", 3, on_finish="callback")
     claims = engine.claim(worker, "work", want=2)
     assert engine.call("cancel_batch", batch) == 3
@@ -494,7 +494,7 @@ def test_making_a_partition_takes_over_what_waited_for_it(engine: Engine, worker
     assert engine.value("select count(*) from batchmill.finished_default") == 0
 
 
-# Trap 12 is refused by Postgres itself, in part; the rest is a matter of looking.
+# Partial indexes on the clock are refused by Postgres itself; the rest is checked here.
 
 
 def test_no_required_column_is_emptied_by_a_foreign_key(engine: Engine):

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from batchmill.domain.exchange import Demand
+from batchmill.domain.demand import Demand
 from batchmill.domain.job import Claim, JobState, Progress
 from batchmill.domain.limits import Limits
 from batchmill.domain.outcome import Outcome
@@ -271,9 +271,7 @@ def test_the_jobs_of_a_batch_are_found_among_those_of_5_000(engine: Engine, work
 
 PAGES: list[tuple[str, dict[str, Any]]] = [
     ("jobs_of_batch", {"count": 100, "bytes": 1_000_000}),
-    ("results_of_batch", {"count": 100, "bytes": 1_000_000}),
-    ("failed_of_batch", {"count": 100}),
-    ("cancelled_of_batch", {"count": 100}),
+    ("ended_of_batch", {"count": 100, "bytes": 1_000_000}),
     ("state_of_batch", {"most": 100}),
     *(
         (
@@ -302,7 +300,7 @@ def test_a_page_of_a_batch_costs_the_same_in_one_of_100_000(
         engine.conn.execute("analyze")
 
 
-@pytest.mark.parametrize("name", ["jobs_of_batch", "results_of_batch"])
+@pytest.mark.parametrize("name", ["jobs_of_batch", "ended_of_batch"])
 def test_a_page_of_1_000_jobs_costs_less_than_ten_of_100(name: str, engine: Engine, worker: int):
     batch = engine.batch("work", 1)
     engine.conn.execute(MIXED, {"batch": batch, "first": 1, "last": 4_000})

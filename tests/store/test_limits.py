@@ -110,7 +110,7 @@ def test_spare_jobs_come_only_from_lanes_that_no_limit_counts(engine: Engine, wo
 
 
 def test_two_claims_at_once_share_the_last_slots(sessions: Sessions, engine: Engine, worker: int):
-    """Trap 1: both count what runs before either starts."""
+    """Both count what runs before either starts."""
     engine.set_limit("task:work", 3)
     engine.batch("work", 5)
     engine.batch("work", 5)
@@ -124,7 +124,7 @@ def test_two_claims_at_once_share_the_last_slots(sessions: Sessions, engine: Eng
 def test_two_claims_at_once_share_a_limit_also_where_they_share_no_lane(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """Trap 1, where only the limit's own row can stop the second."""
+    """Only the limit's own row can stop the second."""
     engine.set_limit("task:work", 3)
     engine.batch("work", 5)
     engine.batch("work", 5)

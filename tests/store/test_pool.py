@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 
 from batchmill import ConfigurationError, DatabaseUnavailable, Mill
 from batchmill.store import pool as pools
-from batchmill.store.database import Database
+from batchmill.store.database import PooledDatabase
 from batchmill.store.pool import Pool, PooledConnection
 from tests.chaos.proxy import Proxy
 from tests.library.tools import echo_on, one
@@ -25,7 +25,7 @@ END_THEM = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
 
 @pytest.fixture
 def pool(dsn: str) -> Pool:
-    return Pool(Database(dsn).connect, 3)
+    return Pool(PooledDatabase(dsn).connect, 3)
 
 
 async def used(pool: Pool) -> PooledConnection:
@@ -82,7 +82,7 @@ async def test_callers_share_what_a_server_that_has_few_connections_gives(
     role = f"few_{sql.info.dbname}"
     sql.execute(f"create role {role} login password 'secret' connection limit 2".encode())
     try:
-        pool = Pool(Database(make_conninfo(dsn, user=role, password="secret")).connect, 10)
+        pool = Pool(PooledDatabase(make_conninfo(dsn, user=role, password="secret")).connect, 10)
         for _ in range(20):
             await asyncio.gather(*(used(pool) for _ in range(10)))
         await pool.close()
@@ -95,7 +95,7 @@ async def test_callers_share_what_a_server_that_has_few_connections_gives(
 async def test_an_attempt_to_connect_outlives_the_caller_it_was_made_for(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database, may_connect = Database(dsn), asyncio.Event()
+    database, may_connect = PooledDatabase(dsn), asyncio.Event()
 
     async def connect() -> PooledConnection:
         await may_connect.wait()
@@ -118,7 +118,7 @@ async def test_a_connection_to_a_silent_server_is_given_up(
     monkeypatch.setattr(pools, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(pools, "TRUSTED_SECONDS", 0.0)
     async with Proxy(dsn) as proxy:
-        pool = Pool(Database(proxy.dsn).connect, 3)
+        pool = Pool(PooledDatabase(proxy.dsn).connect, 3)
         held = [await pool.take() for _ in range(3)]
         for conn in held:
             await pool.give_back(conn)
@@ -220,7 +220,7 @@ async def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_pool
 
 
 async def test_a_server_that_is_away_for_a_moment_delays_callers_only(dsn: str) -> None:
-    database = Database(dsn)
+    database = PooledDatabase(dsn)
     away = asyncio.Event()
 
     async def connect() -> PooledConnection:
@@ -237,7 +237,7 @@ async def test_a_server_that_is_away_for_a_moment_delays_callers_only(dsn: str) 
 
 async def test_a_server_that_stays_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "WAIT_SECONDS", 0.1)
-    pool = Pool(Database("postgresql://nobody@127.0.0.1:1/nothing").connect, 3)
+    pool = Pool(PooledDatabase("postgresql://nobody@127.0.0.1:1/nothing").connect, 3)
     with pytest.raises(DatabaseUnavailable, match="Postgres does not answer"):
         await pool.take()
 

@@ -88,7 +88,7 @@ async def test_lookups_of_any_number_of_strangers_leave_connections_to_tenants(
         async with asyncio.TaskGroup() as group:
             lookups = [
                 group.create_task(
-                    mill.database.admit("k", b"", tenant=None, address=f"10.0.0.{number}")
+                    mill.engine.store.keys.admit("k", b"", tenant=None, address=f"10.0.0.{number}")
                 )
                 for number in range(50)
             ]

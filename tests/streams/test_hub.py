@@ -13,28 +13,34 @@ import pytest
 
 from batchmill import Batch, DatabaseUnavailable, Event, Mill, NotFound, Permanent
 from batchmill.domain.event import STATE_SYNC
-from batchmill.events import chunk, hub, shelf
+from batchmill.events import cache, chunk, hub
+from batchmill.events.entry import Entry
 from batchmill.events.hub import Hub
 from batchmill.store import batches
+from batchmill.store.batches import BatchStore, EventPage
 from tests.library.tools import echo_on, until, until_event
 from tests.postgres import PgBouncer, Server, create_database, with_database
 from tests.streams.work import log_of, prune, working
 
 
 async def follow(
-    hub: Hub[Event], batch: Batch, after: int = 0, joined: asyncio.Semaphore | None = None
+    hub: Hub, batch: Batch, after: int = 0, joined: asyncio.Semaphore | None = None
 ) -> list[Event]:
     with await hub.follow(batch.id, after) as follower:
         if joined:
             joined.release()
         found: list[Event] = []
         while more := await follower.next():
-            found += more
+            found += events_of(more)
         return found
 
 
+def events_of(entries: Iterable[Entry]) -> list[Event]:
+    return [entry.event for entry in entries]
+
+
 async def all_following(
-    hub: Hub[Event], batch: Batch, places: Iterable[int]
+    hub: Hub, batch: Batch, places: Iterable[int]
 ) -> list[asyncio.Task[list[Event]]]:
     """Followers from these places on; each of them has begun."""
     joined = asyncio.Semaphore(0)
@@ -74,7 +80,7 @@ async def test_whoever_joins_whenever_and_wherever_gets_exactly_what_follows(
     mill: Mill, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunk, "SIZE", 32)
-    monkeypatch.setattr(shelf, "KEPT", 3)
+    monkeypatch.setattr(cache, "KEPT", 3)
     chance = random.Random(7)
     joined: list[tuple[int, asyncio.Task[list[Event]]]] = []
     async with working(mill, workers=3) as gate, Mill(dsn) as other:
@@ -84,7 +90,7 @@ async def test_whoever_joins_whenever_and_wherever_gets_exactly_what_follows(
             await until_event(batch, "job_completed", count=2 * turn + 1)
             last = (await batch.get()).last_event
             after = chance.choice([0, last, chance.randint(0, last)])
-            where = (mill, other)[turn % 2].hub
+            where = (mill, other)[turn % 2].engine.hub
             joined.append((after, asyncio.create_task(follow(where, batch, after))))
         log = await log_of(batch)
         assert numbers(log) == upto((await batch.get()).last_event)
@@ -92,22 +98,15 @@ async def test_whoever_joins_whenever_and_wherever_gets_exactly_what_follows(
             assert await following == log[after:]
 
 
-async def test_an_event_is_read_and_encoded_once_for_all(mill: Mill) -> None:
-    encoded: Counter[int] = Counter()
-
-    def encode(event: Event) -> Event:
-        encoded[event.number] += 1
-        return event
-
+async def test_an_event_is_read_once_for_all(mill: Mill) -> None:
     async with working(mill) as gate:
-        own = Hub(mill.database, mill.listener, encode)
         batch = await mill.submit(gate.task, range(200))
-        following = await all_following(own, batch, [0] * 200)
+        following = await all_following(mill.engine.hub, batch, [0] * 200)
         gate.let_go(200)
         logs = await asyncio.gather(*following)
-        await own.close()
-    assert all(log == logs[0] for log in logs)
-    assert encoded == Counter(upto(len(logs[0])))
+    assert all(len(log) == len(logs[0]) for log in logs)
+    assert all(event is same for log in logs for event, same in zip(log, logs[0], strict=True))
+    assert numbers(logs[0]) == upto(len(logs[0]))
 
 
 async def test_many_who_come_back_at_once_ask_the_database_seldom(
@@ -115,41 +114,41 @@ async def test_many_who_come_back_at_once_ask_the_database_seldom(
 ) -> None:
     looks: list[int] = []
     at_once = most = 0
-    look = batches.look
+    read = BatchStore.events
 
-    async def counted(database: Any, batch_id: UUID, after: int, count: int) -> batches.Look:
+    async def counted(store: BatchStore, id: UUID, after: int, count: int) -> EventPage:
         nonlocal at_once, most
         looks.append(after)
         at_once, most = at_once + 1, max(most, at_once + 1)
         try:
-            return await look(database, batch_id, after, count)
+            return await read(store, id, after, count)
         finally:
             at_once -= 1
 
     async with finished(mill, 400) as batch:
         log = await log_of(batch)
-        monkeypatch.setattr(batches, "look", counted)
-        own = Hub(mill.database, mill.listener, lambda event: event)
+        monkeypatch.setattr(BatchStore, "events", counted)
+        own = Hub(mill.engine.store.batches, mill.engine.listener)
         places = [random.Random(3).randrange(len(log)) for _ in range(300)]
         logs = await asyncio.gather(*(follow(own, batch, place) for place in places))
         await own.close()
     assert logs == [log[place:] for place in places]
     assert len(looks) <= len(log) // chunk.SIZE + 3
-    assert most <= hub.LOOKS_AT_ONCE + shelf.AT_ONCE
+    assert most <= hub.LOOKS_AT_ONCE + cache.AT_ONCE
 
 
 async def test_what_is_interrupted_while_it_waits_loses_nothing(mill: Mill) -> None:
     found: list[Event] = []
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(30))
-        with await mill.hub.follow(batch.id) as follower:
+        with await mill.engine.hub.follow(batch.id) as follower:
             more = None
             while more != []:
                 gate.let_go(1)
                 try:
                     async with asyncio.timeout(0.001):
                         more = await follower.next()
-                        found += more
+                        found += events_of(more)
                 except TimeoutError:
                     continue
         assert found == await log_of(batch)
@@ -163,7 +162,7 @@ async def test_the_reader_ends_after_the_last_follower(
 ) -> None:
     monkeypatch.setattr(hub, "LINGER", 0)
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
-    for task in await all_following(mill.hub, batch, [0, 0, 0]):
+    for task in await all_following(mill.engine.hub, batch, [0, 0, 0]):
         assert running_tasks()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -176,26 +175,26 @@ async def test_a_reader_that_dies_tells_its_followers_and_the_next_one_begins_an
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(3))
         await until_event(batch, "job_started", count=3)
-        following = await all_following(mill.hub, batch, [0, 0, 0])
+        following = await all_following(mill.engine.hub, batch, [0, 0, 0])
 
         async def die(*_: Any) -> None:
             raise ZeroDivisionError
 
         with monkeypatch.context() as patched:
-            patched.setattr(batches, "look", die)
+            patched.setattr(BatchStore, "events", die)
             gate.let_go(1)
             for task in following:
                 with pytest.raises(ZeroDivisionError):
                     await task
         gate.let_go(2)
-        log = await follow(mill.hub, batch)
+        log = await follow(mill.engine.hub, batch)
     assert log[-1].is_last and numbers(log) == upto(len(log))
 
 
 async def test_followers_of_a_mill_that_is_closed_are_told(dsn: str) -> None:
     async with Mill(dsn) as mill:
         batch = await mill.submit(echo_on(mill), [1], delay=3600)
-        (following,) = await all_following(mill.hub, batch, [0])
+        (following,) = await all_following(mill.engine.hub, batch, [0])
     with pytest.raises(DatabaseUnavailable):
         await following
     assert not running_tasks()
@@ -208,7 +207,7 @@ async def test_followers_outlive_a_restart_of_postgres(own_server: Server, end: 
         batch = await mill.submit(gate.task, range(100))
         gate.let_go(30)
         await until_event(batch, "job_completed", count=20)
-        following = await all_following(mill.hub, batch, range(5))
+        following = await all_following(mill.engine.hub, batch, range(5))
         if end == "kill":
             await asyncio.to_thread(own_server.kill)
             await asyncio.to_thread(own_server.start)
@@ -227,7 +226,7 @@ async def test_a_lost_listener_is_made_up_for_by_looking(
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(20))
         await until_event(batch, "job_started")
-        (following,) = await all_following(mill.hub, batch, [0])
+        (following,) = await all_following(mill.engine.hub, batch, [0])
 
         async def refuse() -> None:
             raise DatabaseUnavailable("Nobody is at home.")
@@ -236,10 +235,10 @@ async def test_a_lost_listener_is_made_up_for_by_looking(
         sql.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen batchmill'"
         )
-        await until(lambda: not mill.listener.hears)
+        await until(lambda: not mill.engine.listener.hears)
         gate.let_go(20)
         assert numbers(await following) == upto((await batch.wait()).last_event)
-        assert not mill.listener.hears
+        assert not mill.engine.listener.hears
 
 
 async def test_followers_do_without_notices_behind_pgbouncer(dsn: str, bouncer: PgBouncer) -> None:
@@ -247,12 +246,12 @@ async def test_followers_do_without_notices_behind_pgbouncer(dsn: str, bouncer: 
     async with working(mill) as gate:
         assert mill.database.behind_pooler
         batch = await mill.submit(gate.task, range(60))
-        following = await all_following(mill.hub, batch, [0] * 20)
+        following = await all_following(mill.engine.hub, batch, [0] * 20)
         for turn in range(6):
             gate.let_go(10)
             await until_event(batch, "job_completed", count=10 * turn + 5)
         logs = await asyncio.gather(*following)
-        assert not mill.listener.hears
+        assert not mill.engine.listener.hears
     assert all(log == logs[0] for log in logs)
     assert numbers(logs[0]) == upto(len(logs[0]))
 
@@ -266,7 +265,7 @@ async def test_a_batch_of_someone_else_cannot_be_followed(mill: Mill) -> None:
     async with mill.running():
         hers = await ada.submit(echo, [1])
         with pytest.raises(NotFound):
-            await bob.hub.follow(hers.id, 0, bob.database)
+            await mill.engine.hub.follow(hers.id, 0, bob.store.batches)
         log = await log_of(hers)
         with pytest.raises(NotFound):
             await log_of(bob.batch(hers.id))
@@ -291,7 +290,7 @@ async def test_a_pruned_past_is_one_state_and_then_the_log_goes_on(
         await until_event(batch, "job_completed", count=4)
         before = await batch.get()
         prune(sql, batch, 5)
-        following = await all_following(other.hub, batch, range(8))
+        following = await all_following(other.engine.hub, batch, range(8))
         late = [await asyncio.wait_for(first_of(other, batch, place), 30) for place in range(8)]
         gate.let_go(6)
         logs = await asyncio.gather(*following)
@@ -306,8 +305,8 @@ async def test_a_pruned_past_is_one_state_and_then_the_log_goes_on(
 
 
 async def first_of(mill: Mill, batch: Batch, after: int) -> Event:
-    with await mill.hub.follow(batch.id, after) as follower:
-        return (await follower.next())[0]
+    with await mill.engine.hub.follow(batch.id, after) as follower:
+        return (await follower.next())[0].event
 
 
 def check_state(state: Event, number: int) -> None:
@@ -331,7 +330,7 @@ async def test_a_number_from_the_future_is_one_state_and_then_the_log_goes_on(
         last = (await batch.get()).last_event
         state = await first_of(mill, batch, last + ahead)
         check_state(state, last)
-        (following,) = await all_following(mill.hub, batch, [last + ahead])
+        (following,) = await all_following(mill.engine.hub, batch, [last + ahead])
         gate.let_go(6)
         first, *rest = await following
         assert is_sync(first)
@@ -353,9 +352,9 @@ async def test_a_batch_that_is_retried_goes_on_for_those_who_come_then(
     async with mill.running():
         batch = await mill.submit(work, [1, 2])
         first = await log_of(batch)
-        with await mill.hub.follow(batch.id, 0) as behind:
+        with await mill.engine.hub.follow(batch.id, 0) as behind:
             await behind.next()
-            monkeypatch.setattr(mill.listener, "_ring", lambda _: None)
+            monkeypatch.setattr(mill.engine.listener, "_wake", lambda _: None)
             is_broken = False
             await batch.retry()
             second = await asyncio.wait_for(first_of(mill, batch, first[-1].number), 30)
@@ -405,7 +404,7 @@ async def test_a_log_that_is_shorter_after_a_failover_is_one_state(
     """A standby that had not heard of all becomes the server: numbers are given out again."""
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(10))
-        with await mill.hub.follow(batch.id) as follower:
+        with await mill.engine.hub.follow(batch.id) as follower:
             gate.let_go(3)
             await until_event(batch, "job_completed", count=3)
             last = (await batch.get()).last_event
@@ -413,10 +412,10 @@ async def test_a_log_that_is_shorter_after_a_failover_is_one_state(
                 await follower.next()
             sql.execute("delete from batchmill.event_blocks where last_number > 5")
             sql.execute("update batchmill.batches set last_event = 5")
-            (state,) = await follower.next()
+            (state,) = events_of(await follower.next())
             assert (state.type, state.number) == (STATE_SYNC, 5)
             gate.let_go(7)
             found: list[Event] = []
             while more := await follower.next():
-                found += more
+                found += events_of(more)
         assert found == await log_of(batch, 5)

@@ -20,7 +20,9 @@ from batchmill import (
     WorkerOptions,
 )
 from batchmill.maintenance.upkeep import Upkeep
-from batchmill.store import admin, gauges
+from batchmill.store import overview
+from batchmill.store.overview import OverviewStore
+from batchmill.telemetry import families
 from batchmill.telemetry import metrics as module
 from tests.library.tools import echo_on, later, until, until_event
 from tests.postgres import packaged_server
@@ -51,7 +53,7 @@ async def test_attempts_are_counted_by_how_they_ended(mill: Mill) -> None:
     async def rest(n: int) -> int:
         return n
 
-    assert mill.metrics.meter is mill.meter
+    assert mill.metrics.meter is mill.engine.meter
     async with mill.running():
         await (await mill.submit(work, range(5))).results()
         found = await scrape(mill)
@@ -123,9 +125,9 @@ async def test_the_leader_counts_the_attempts_that_it_rescues(
     engine.claim(engine.worker("echo"), "echo", want=2)
     async with Mill(later(dsn, "31s")) as leader:
         assert leader.metrics
-        upkeep = Upkeep(leader, 0)
+        upkeep = Upkeep(leader.engine, 0)
         await upkeep.look()
-        await upkeep._line.close()
+        await upkeep._leading.close()
         found = await scrape(leader)
     assert found.by("lease_expiries_total", "task") == {"echo": 2}
 
@@ -148,7 +150,7 @@ async def test_nothing_is_counted_until_someone_asks(mill: Mill) -> None:
     echo = echo_on(mill)
     async with mill.running():
         await (await mill.enqueue(echo, 1)).result()
-        assert mill.meter is None
+        assert mill.engine.meter is None
         before = await scrape(mill)
         await (await mill.enqueue(echo, 2)).result()
         after = await scrape(mill)
@@ -188,12 +190,12 @@ async def test_the_age_of_the_oldest_ready_job_is_told(mill: Mill, dsn: str) -> 
 
 
 async def test_counts_stop_at_a_cap_and_say_so(mill: Mill, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gauges, "CAP", 3)
+    monkeypatch.setattr(overview, "CAP", 3)
     await mill.submit(echo_on(mill), range(10))
     found = await scrape(mill)
     assert found.by("jobs", "state", task="echo")["ready"] == 3
     for name in ("jobs", "open_batches"):
-        assert f"up to {admin.CAP}" in found.families[f"batchmill_{name}"].documentation
+        assert f"up to {families.CAP}" in found.families[f"batchmill_{name}"].documentation
 
 
 async def test_finished_batches_are_not_open(mill: Mill) -> None:
@@ -253,12 +255,13 @@ class Questions:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.count = 0
-        self._read = gauges.read
-        monkeypatch.setattr(gauges, "read", self)
+        read = OverviewStore.gauges
 
-    async def __call__(self, *args: Any) -> Any:
-        self.count += 1
-        return await self._read(*args)
+        async def counted(store: OverviewStore) -> Any:
+            self.count += 1
+            return await read(store)
+
+        monkeypatch.setattr(OverviewStore, "gauges", counted)
 
 
 async def test_scrapes_at_the_same_time_share_one_question(
@@ -299,13 +302,13 @@ async def came_back(mill: Mill) -> None:
 async def test_a_database_that_does_not_answer_in_time_is_not_waited_for(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, real = asyncio.Event(), gauges.read
+    gate, real = asyncio.Event(), OverviewStore.gauges
 
     async def slow(*args: Any) -> Any:
         await gate.wait()
         return await real(*args)
 
-    monkeypatch.setattr(gauges, "read", slow)
+    monkeypatch.setattr(OverviewStore, "gauges", slow)
     monkeypatch.setattr(module, "PATIENCE", 0.01)
     assert (await scrape(mill)).value("up") == 0
     monkeypatch.setattr(module, "PATIENCE", 60.0)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import batchmill
-from batchmill.worker.worker import WorkerOptions
+from batchmill.worker.options import WorkerOptions
 
 TERMINAL = {"typer", "rich", "click"}
 DRIVERS = {"psycopg", "pydantic", "pydantic_core", "pydantic_settings", "asyncio"}

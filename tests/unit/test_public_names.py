@@ -20,6 +20,7 @@ NAMES = [
     "BatchState",
     "BatchSummary",
     "BatchmillError",
+    "Client",
     "ConfigurationError",
     "Conflict",
     "DatabaseUnavailable",

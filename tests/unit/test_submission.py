@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Unpack, cast
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,16 @@ from batchmill.domain.signature import Signature
 from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidLimit, InvalidPayload
 from batchmill.registry import Registry
-from batchmill.submission import Blocks, Item, Submission, enqueue_call, send, written_options
+from batchmill.store.submissions import SubmissionStore
+from batchmill.submission import (
+    BatchOptions,
+    Blocks,
+    Item,
+    Submission,
+    enqueue_call,
+    send,
+    written_options,
+)
 
 
 def double(n: int) -> int:
@@ -106,21 +115,44 @@ def test_items_may_come_one_by_one_from_an_async_generator():
     assert json.loads(call["items"]) == [0, 1, 2]
 
 
+class Answers:
+    """A store that answers calls as it is told, and records its transactions."""
+
+    def __init__(
+        self,
+        answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]],
+        on_begin: Callable[[bool], None] = lambda large: None,
+    ):
+        self.submit = answer
+        self._on_begin = on_begin
+
+    async def submit_part(self, _: None, call: dict[str, Any]) -> dict[str, Any]:
+        return await self.submit(call)
+
+    def transaction(self, *, large: bool, **_: Any) -> AbstractAsyncContextManager[None]:
+        self._on_begin(large)
+        return nullcontext()
+
+
+def send_to(store: Answers, items: Any, **options: Unpack[BatchOptions]) -> None:
+    submission = Submission(task(), options)
+    asyncio.run(send(cast(SubmissionStore, store), submission, items, tenant="default"))
+
+
 def test_a_call_is_made_while_the_next_is_written(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(submission, "CALL_JOBS", 2)
     monkeypatch.setattr(submission, "HANDFUL", 1)
     log: list[str] = []
 
-    async def answer(_: Any, __: str, call: dict[str, Any]) -> dict[str, Any]:
+    async def answer(call: dict[str, Any]) -> dict[str, Any]:
         log.append(f"made {call['items']}")
         for _ in range(10):
             await asyncio.sleep(0)
         log.append(f"answered {call['items']}")
         return {"batch_id": "b"}
 
-    monkeypatch.setattr(submission.foreign, "value_on", answer)
     items = (log.append(f"read {n}") or n for n in range(6))
-    asyncio.run(send(nullcontext, Submission(task(), {}), items))
+    send_to(Answers(answer), items)
     answered = log.index("answered [2,3]")
     assert log.index("made [2,3]") < log.index("read 5") < answered
     assert answered < log.index("made [4,5]") < log.index("answered [4,5]")
@@ -133,7 +165,7 @@ def test_a_bad_item_ends_the_call_under_way_before_the_transaction(
     monkeypatch.setattr(submission, "HANDFUL", 1)
     log: list[str] = []
 
-    async def answer(_: Any, __: str, call: dict[str, Any]) -> dict[str, Any]:
+    async def answer(call: dict[str, Any]) -> dict[str, Any]:
         try:
             if call["items"] != "[0,1]":
                 await asyncio.Event().wait()
@@ -141,9 +173,8 @@ def test_a_bad_item_ends_the_call_under_way_before_the_transaction(
             log.append(f"ended {call['items']}")
         return {"batch_id": "b"}
 
-    monkeypatch.setattr(submission.foreign, "value_on", answer)
     with pytest.raises(InvalidPayload, match="item 5"):
-        asyncio.run(send(nullcontext, Submission(task(), {}), [0, 1, 2, 3, 4, "five"]))
+        send_to(Answers(answer), [0, 1, 2, 3, 4, "five"])
     assert log == ["ended [0,1]", "ended [2,3]"]
 
 
@@ -154,15 +185,11 @@ def test_a_transaction_knows_whether_it_makes_several_calls(
     monkeypatch.setattr(submission, "CALL_JOBS", 2)
     begun: list[bool] = []
 
-    async def answer(*_: Any) -> dict[str, Any]:
+    async def answer(call: dict[str, Any]) -> dict[str, Any]:
         return {"batch_id": "b"}
 
-    def begin(large: bool) -> AbstractAsyncContextManager[None]:
-        begun.append(large)
-        return nullcontext()
-
-    monkeypatch.setattr(submission.foreign, "value_on", answer)
-    asyncio.run(send(begin, Submission(task(), {}), items))
+    store = Answers(answer, begun.append)
+    send_to(store, items, idempotency_key="k")
     assert begun == [large]
 
 
@@ -171,20 +198,16 @@ def test_nothing_of_a_large_body_is_read_before_there_is_a_connection(
 ):
     log: list[str] = []
 
-    async def answer(*_: Any) -> dict[str, Any]:
+    async def answer(call: dict[str, Any]) -> dict[str, Any]:
         return {"batch_id": "b"}
 
     async def read() -> AsyncIterator[list[int]]:
         log.append("read")
         yield [1]
 
-    def begin(large: bool) -> AbstractAsyncContextManager[None]:
-        log.append("begun")
-        return nullcontext()
-
-    monkeypatch.setattr(submission.foreign, "value_on", answer)
+    store = Answers(answer, lambda large: log.append("begun"))
     for large in (False, True):
-        asyncio.run(send(begin, Submission(task(), {}), Blocks(read(), large=large)))
+        send_to(store, Blocks(read(), large=large), idempotency_key="k")
     assert log == ["read", "begun", "begun", "read"]
 
 

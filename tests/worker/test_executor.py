@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from batchmill import Mill
-from batchmill.domain.exchange import Demand
+from batchmill.domain.demand import Demand
 from batchmill.domain.job import Claim
 from batchmill.job import Desk
 from batchmill.worker import executor as module
@@ -46,7 +46,9 @@ class Stand:
                 except asyncio.CancelledError:
                     continue
 
-        self.runners = Runners(mill, cast(Desk, None), threads=1, processes=1, patience=0.01)
+        self.runners = Runners(
+            mill.engine.registry, cast(Desk, None), threads=1, processes=1, patience=0.01
+        )
         self.executor = Executor(
             mill.tasks,
             self.runners,

@@ -307,12 +307,12 @@ async def test_a_lost_listener_listens_again(mill: Mill, sql: psycopg.Connection
 
     async with mill.running(OPTIONS):
         await (await mill.enqueue(echo, 1)).result()
-        assert mill.listener.hears
+        assert mill.engine.listener.hears
         sql.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen batchmill'"
         )
-        async for _ in until(lambda: not mill.listener.hears):
+        async for _ in until(lambda: not mill.engine.listener.hears):
             pass
         assert await (await mill.enqueue(echo, 2)).result() == 2
-        async for _ in until(lambda: mill.listener.hears):
+        async for _ in until(lambda: mill.engine.listener.hears):
             pass

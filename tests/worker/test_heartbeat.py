@@ -2,12 +2,12 @@
 
 import asyncio
 
-from batchmill.store.lease import LeaseLine
+from batchmill.store.lease import LeaseConnection
 from batchmill.worker.heartbeat import Heartbeat, call_soon
 
 
 async def test_a_cancel_heard_after_the_end_is_no_error(dsn: str) -> None:
-    heartbeat = Heartbeat(LeaseLine(dsn, 1, 60), 60, lambda jobs: None, lambda: None)
+    heartbeat = Heartbeat(LeaseConnection(dsn, 1, 60), 60, lambda jobs: None, lambda: None)
     heartbeat.start()
     await heartbeat.stop()
     heartbeat.beat()

@@ -162,7 +162,7 @@ async def test_cancelling_a_batch_interrupts_running_jobs_and_starts_no_others(m
 
 
 async def test_a_job_that_completes_after_its_cancellation_stays_cancelled(mill: Mill) -> None:
-    """Trap 5: a running job completes and turns a cancelled batch completed."""
+    """A running job completes and turns a cancelled batch completed."""
 
     @mill.task
     async def stubborn() -> str:

@@ -219,7 +219,7 @@ async def test_a_snooze_uses_up_no_attempt_but_has_a_cap(mill: Mill) -> None:
 
 
 async def test_a_snooze_is_stored_and_not_slept_in_the_worker(mill: Mill) -> None:
-    """Trap 13: there is one place, so who sleeps in it lets nobody else in."""
+    """There is one place, so who sleeps in it lets nobody else in."""
 
     @mill.task
     async def poll() -> Snooze:

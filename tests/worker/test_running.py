@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from batchmill import InvalidInput, Job, JobState, Limits, Mill, SchemaError, WorkerOptions
-from batchmill.worker.shift import Shift, running
+from batchmill.worker.session import WorkerSession, running
 from tests.library.tools import echo_on, one, until
 
 
@@ -110,17 +110,17 @@ async def test_a_pool_is_for_a_task_of_the_mill(mill: Mill) -> None:
 async def test_the_error_of_a_block_goes_before_that_of_its_worker(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(shift: Shift) -> None:
+    async def fail(session: WorkerSession) -> None:
         raise OSError("the worker's own")
 
-    monkeypatch.setattr(Shift, "_drain", fail)
+    monkeypatch.setattr(WorkerSession, "_drain", fail)
     echo = echo_on(mill)
 
     async def run(error: Exception | None) -> None:
         async with mill.running(WorkerOptions(upkeep=False)):
             await (await mill.enqueue(echo, 1)).result()
             # A connection that was only begun would be held by the traceback.
-            await until(lambda: mill.listener.hears)
+            await until(lambda: mill.engine.listener.hears)
             if error:
                 raise error
 

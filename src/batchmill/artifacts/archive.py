@@ -15,8 +15,7 @@ from batchmill.domain.artifact import ArtifactRecord
 from batchmill.domain.batch import BatchRecord
 from batchmill.domain.manifest import MANIFEST, Names, describe_batch, describe_job, is_loose
 from batchmill.errors import NotFound, StorageError
-from batchmill.store import artifacts, jobs
-from batchmill.store.database import Database
+from batchmill.store.store import Store
 from batchmill.threads import in_thread
 
 JOBS = 100
@@ -66,8 +65,8 @@ class Archive:
     """The files of completed jobs, and a manifest that tells of every job. Nothing is held in
     memory that grows with the files."""
 
-    def __init__(self, database: Database, storage: Storage, batch: BatchRecord):
-        self._database = database
+    def __init__(self, store: Store, storage: Storage, batch: BatchRecord):
+        self._store = store
         self._storage = storage
         self._batch = batch
         self._names = Names(MANIFEST)
@@ -89,9 +88,9 @@ class Archive:
         with SpooledTemporaryFile(MANIFEST_IN_MEMORY) as manifest:
             manifest.write(to_json(describe_batch(self._batch))[:-1] + b',"jobs":[')
             separator = b"\n"
-            async for page in jobs.pages_of_batch(self._database, self._batch.id, JOBS):
-                found = await artifacts.of_results(
-                    self._database, self._batch.id, [job.position for job in page]
+            async for page in self._store.jobs.pages_of_batch(self._batch.id, JOBS):
+                found = await self._store.artifacts.of_results(
+                    self._batch.id, [job.position for job in page]
                 )
                 for job in page:
                     names, missing = [], []
@@ -122,7 +121,7 @@ class Archive:
 
     async def _is_there(self, record: ArtifactRecord) -> bool:
         try:
-            await artifacts.get(self._database, record.id)
+            await self._store.artifacts.get(record.id)
         except NotFound:
             return False
         return True

@@ -18,8 +18,7 @@ from batchmill.domain.artifact import (
     safe_name,
 )
 from batchmill.domain.job import Claim
-from batchmill.store import artifacts
-from batchmill.store.database import Database
+from batchmill.store.artifacts import ArtifactStore
 from batchmill.threads import in_thread, start_in_thread
 
 
@@ -27,8 +26,8 @@ class JobArtifacts:
     """What an attempt saves is kept if it completes or goes on to its next stage, and only then.
     It reads what is its tenant's, and what it has saved itself."""
 
-    def __init__(self, database: Database, storage: Storage, claim: Claim):
-        self._database = database
+    def __init__(self, artifacts: ArtifactStore, storage: Storage, claim: Claim):
+        self._artifacts = artifacts
         self._storage = storage
         self._claim = claim
         self._folder: Path | None = None
@@ -40,15 +39,13 @@ class JobArtifacts:
         name = safe_name(name)
         kind = checked_type(media_type, name)
         async with chunks_of(source) as chunks:
-            upload = Upload(self._database, self._storage)
+            upload = Upload(self._artifacts, self._storage)
             return (await upload.output(chunks, self._claim, name, kind)).reference
 
     async def get(self, which: Artifact | UUID | str) -> ArtifactRecord:
         """What the store knows of a file. A payload may say anything of its size and checksum."""
         claim = self._claim
-        return await artifacts.get(
-            self._database, artifact_id(which), tenant=claim.tenant, fence=claim.fence
-        )
+        return await self._artifacts.get(artifact_id(which), tenant=claim.tenant, fence=claim.fence)
 
     async def read(self, which: Artifact | UUID | str) -> bytes:
         """All of it at once, for files that fit into memory."""

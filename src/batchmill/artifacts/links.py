@@ -1,15 +1,11 @@
 """Links that let someone in without a key, and tokens that nobody else can make."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from math import ceil
-from typing import TYPE_CHECKING
 
 from batchmill.domain import link
 from batchmill.errors import InvalidInput
-from batchmill.store import artifacts
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
+from batchmill.store.keys import KeyStore
 
 HOUR = 3_600.0
 LONGEST = 366 * 86_400.0
@@ -18,8 +14,9 @@ LONGEST = 366 * 86_400.0
 class Signer:
     """The newest key signs, all that are kept are believed. Times are the database's."""
 
-    def __init__(self, mill: "Mill"):
-        self._mill = mill
+    def __init__(self, open: Callable[[], Awaitable[None]], keys: KeyStore):
+        self._open = open
+        self._store = keys
 
     async def sign(
         self, method: str, path: str, tenant: str, expires_in: float = HOUR
@@ -48,12 +45,12 @@ class Signer:
         made before is void."""
         if keep < 1:
             raise InvalidInput("At least the new key has to be kept.")
-        await self._mill.open()
-        await artifacts.add_signing_key(self._mill.database, keep=keep)
+        await self._open()
+        await self._store.add_signing_key(keep=keep)
 
     async def _keys(self) -> tuple[list[link.SigningKey], float]:
-        await self._mill.open()
-        return await artifacts.signing_keys(self._mill.database)
+        await self._open()
+        return await self._store.signing_keys()
 
 
 def _moment(now: float, expires_in: float) -> int:

@@ -14,9 +14,7 @@ from batchmill.domain.artifact import ArtifactRecord
 from batchmill.domain.download import stored_headers
 from batchmill.domain.job import Claim
 from batchmill.errors import ArtifactTooLarge, InvalidInput, LeaseLost, StorageExceeded
-from batchmill.store import artifacts
-from batchmill.store.artifacts import Place, Room
-from batchmill.store.database import Database
+from batchmill.store.artifacts import ArtifactStore, Place, Room
 from batchmill.threads import start_in_thread
 
 log = logging.getLogger("batchmill.artifacts")
@@ -52,8 +50,8 @@ class Bounds:
 class Upload:
     """Counts, checks and digests what passes through. If anything fails, nothing is left."""
 
-    def __init__(self, database: Database, storage: Storage, bounds: Bounds | None = None):
-        self._database = database
+    def __init__(self, artifacts: ArtifactStore, storage: Storage, bounds: Bounds | None = None):
+        self._artifacts = artifacts
         self._storage = storage
         self._bounds = bounds or Bounds()
         self._id = uuid4()
@@ -74,13 +72,13 @@ class Upload:
         self, chunks: AsyncIterable[bytes], claim: Claim, name: str, media_type: str
     ) -> ArtifactRecord:
         """A file that an attempt makes."""
-        begun = artifacts.begin_output(self._database, self._id, claim, name, media_type)
+        begun = self._artifacts.begin_output(self._id, claim, name, media_type)
         return await self._run(begun, chunks, stored_headers(name, media_type))
 
     async def _begin_input(self, tenant: str, name: str, media_type: str) -> Place:
         announced = self._bounds.size
-        place, room = await artifacts.begin_input(
-            *(self._database, self._id, tenant, name, media_type),
+        place, room = await self._artifacts.begin_input(
+            *(self._id, tenant, name, media_type),
             at_least=announced or 0,
             at_most=AHEAD if announced is None else announced,
             quota=self._bounds.quota,
@@ -94,7 +92,7 @@ class Upload:
         try:
             await self._write((await begun).storage_key, chunks, headers)
             sha256 = self._digest.hexdigest()
-            record = await artifacts.end(self._database, self._id, self._size, sha256)
+            record = await self._artifacts.end(self._id, self._size, sha256)
             if record is None:
                 raise self._unwanted()
         except BaseException:
@@ -142,12 +140,8 @@ class Upload:
             await self._grow(size, self._bounds.size or size + AHEAD)
 
     async def _grow(self, at_least: int, at_most: int) -> None:
-        room = await artifacts.grow(
-            self._database,
-            self._id,
-            at_least=at_least,
-            at_most=at_most,
-            quota=self._bounds.quota,
+        room = await self._artifacts.grow(
+            self._id, at_least=at_least, at_most=at_most, quota=self._bounds.quota
         )
         if room is None:
             raise self._unwanted()
@@ -167,13 +161,13 @@ class Upload:
     async def _remove(self) -> None:
         """Where this fails too, the upkeep finds what is left."""
         try:
-            if (place := await artifacts.give_up(self._database, self._id)) is not None:
-                await remove(self._database, self._storage, [place])
+            if (place := await self._artifacts.give_up(self._id)) is not None:
+                await remove(self._artifacts, self._storage, [place])
         except Exception as error:
             log.warning("What is left of an upload is removed later: %s", error)
 
 
-async def remove(database: Database, storage: Storage, places: list[Place]) -> None:
+async def remove(artifacts: ArtifactStore, storage: Storage, places: list[Place]) -> None:
     """Files first: without their rows nobody would find them."""
     await storage.delete([place.storage_key for place in places])
-    await artifacts.forget(database, [place.id for place in places])
+    await artifacts.forget([place.id for place in places])

@@ -8,7 +8,7 @@ from typing import Any
 
 from batchmill.cli.output import span
 from batchmill.store import migrate
-from batchmill.store.database import Database
+from batchmill.store.store import EngineStore
 
 LONG_SNAPSHOT = 60.0
 CLOCK_TOLERANCE = 2.0
@@ -38,7 +38,7 @@ class Finding:
     advice: str | None = None
 
 
-Check = Callable[[Database], Awaitable[Finding]]
+Check = Callable[[EngineStore], Awaitable[Finding]]
 
 
 def fine(check: str, message: str) -> Finding:
@@ -53,16 +53,16 @@ def broken(check: str, message: str, advice: str) -> Finding:
     return Finding(check, Level.BROKEN, message, advice)
 
 
-async def check_server(database: Database) -> Finding:
-    server = await _server(database)
+async def check_server(store: EngineStore) -> Finding:
+    server = await store.overview.server()
     about = f"PostgreSQL {server['version']}, database {server['database']}, as {server['user']}."
     if server["is_standby"]:
         return broken("server", f"{about} It is a read-only standby.", "Connect to the primary.")
     return fine("server", about)
 
 
-async def check_pooler(database: Database) -> Finding:
-    if not database.behind_pooler:
+async def check_pooler(store: EngineStore) -> Finding:
+    if not store.database.behind_pooler:
         return fine("pooler", "None: workers are woken by LISTEN/NOTIFY.")
     return fine(
         "pooler",
@@ -71,9 +71,9 @@ async def check_pooler(database: Database) -> Finding:
     )
 
 
-async def check_clock(database: Database) -> Finding:
+async def check_clock(store: EngineStore) -> Finding:
     before = time.time()
-    server = await _server(database)
+    server = await store.overview.server()
     after = time.time()
     ahead = server["now"].timestamp() - (before + after) / 2
     off = max(0.0, abs(ahead) - (after - before) / 2)
@@ -87,8 +87,8 @@ async def check_clock(database: Database) -> Finding:
     )
 
 
-async def check_connections(database: Database) -> Finding:
-    server = await _server(database)
+async def check_connections(store: EngineStore) -> Finding:
+    server = await store.overview.server()
     free = server["connections"] - server["connected"]
     message = f"{server['connected']} of {server['connections']} are in use."
     if free >= FEW_CONNECTIONS:
@@ -101,8 +101,8 @@ async def check_connections(database: Database) -> Finding:
     )
 
 
-async def check_notify(database: Database) -> Finding:
-    usage = (await _server(database))["notify_queue"]
+async def check_notify(store: EngineStore) -> Finding:
+    usage = (await store.overview.server())["notify_queue"]
     message = f"The queue of notifications is {usage:.0%} full."
     if usage < NOTIFY_QUEUE_FULL:
         return fine("notify", message)
@@ -114,13 +114,13 @@ async def check_notify(database: Database) -> Finding:
     )
 
 
-async def check_snapshots(database: Database) -> Finding:
+async def check_snapshots(store: EngineStore) -> Finding:
     held = [
         f"{row['user']} ({row['application'] or 'no application name'}, pid {row['pid']}, "
         f"{row['state']}) for {span(row['seconds'])}"
-        for row in await database.rows("held_snapshots", seconds=LONG_SNAPSHOT)
+        for row in await store.upkeep.held_snapshots(LONG_SNAPSHOT)
     ]
-    held += [row["holder"] for row in await database.rows("held_horizons")]
+    held += await store.overview.held_horizons()
     if not held:
         return fine("snapshots", f"None is held for more than {span(LONG_SNAPSHOT)}.")
     return warning(
@@ -131,9 +131,8 @@ async def check_snapshots(database: Database) -> Finding:
     )
 
 
-async def check_schema(database: Database, *, is_embedded: bool) -> Finding:
-    async with database.connection() as conn:
-        installed = await migrate.installed_version(conn)
+async def check_schema(store: EngineStore, *, is_embedded: bool) -> Finding:
+    installed = await store.overview.schema_version()
     newest = migrate.newest()
     if installed == newest:
         return fine("schema", f"Version {installed}, which is the newest.")
@@ -149,8 +148,8 @@ async def check_schema(database: Database, *, is_embedded: bool) -> Finding:
     return broken("schema", message, "Run `batchmill migrate up`.")
 
 
-async def check_workers(database: Database) -> Finding:
-    found = await database.rows("workers_overview", seconds=LOST_LATELY, count=1_000)
+async def check_workers(store: EngineStore) -> Finding:
+    found = await store.overview.workers(LOST_LATELY, count=1_000)
     live = [worker for worker in found if worker["state"] == "live"]
     lost = [worker["name"] for worker in found if worker["state"] == "lost"]
     if not live:
@@ -166,33 +165,33 @@ async def check_workers(database: Database) -> Finding:
     return fine("workers", f"{len(live)} running.")
 
 
-async def check_abandoned(database: Database) -> Finding:
-    abandoned = await database.rows("abandoned_jobs")
+async def check_abandoned(store: EngineStore) -> Finding:
+    abandoned = await store.overview.abandoned_jobs()
     if not abandoned:
         return fine("running jobs", "Each has a worker.")
     count = sum(row["jobs"] for row in abandoned)
     some = ", ".join(str(job) for row in abandoned for job in row["some"])
     message = f"{count} belong to workers that are gone, such as {some}."
-    if await _has_leader(database):
+    if await store.overview.has_leader():
         return warning("running jobs", message, "The upkeep rescues them within seconds.")
     return broken("running jobs", message, "Nobody does the upkeep: start a worker.")
 
 
-async def check_partitions(database: Database) -> Finding:
-    missing = await database.value("missing_partitions", days=PARTITION_DAYS)
+async def check_partitions(store: EngineStore) -> Finding:
+    missing = await store.overview.missing_partitions(PARTITION_DAYS)
     if not missing:
         return fine("partitions", f"Made for the next {PARTITION_DAYS} days.")
     message = f"{missing} are missing for the next {PARTITION_DAYS} days."
-    if await _has_leader(database):
+    if await store.overview.has_leader():
         return warning("partitions", message, "The upkeep makes them: see the log of its worker.")
     return warning("partitions", message, "Start a worker: its upkeep makes them.")
 
 
-async def check_vacuum(database: Database) -> Finding:
-    tables = await database.rows("hot_tables")
+async def check_vacuum(store: EngineStore) -> Finding:
+    tables = await store.overview.busy_tables()
     left_out = [table["name"] for table in tables if table["is_left_out"]]
     bloated = [table["name"] for table in tables if _is_bloated(table)]
-    if not (await _server(database))["autovacuum"]:
+    if not (await store.overview.server())["autovacuum"]:
         return broken("vacuum", "Autovacuum is off.", "Set autovacuum = on and reload the server.")
     if left_out:
         advice = f"alter table batchmill.{left_out[0]} reset (autovacuum_enabled)."
@@ -217,14 +216,6 @@ OF_THE_ENGINE: tuple[Check, ...] = (
     check_partitions,
     check_vacuum,
 )
-
-
-async def _server(database: Database) -> dict[str, Any]:
-    return (await database.rows("server_facts"))[0]
-
-
-async def _has_leader(database: Database) -> bool:
-    return any(row["seconds"] > 0 for row in await database.rows("upkeep_leader"))
 
 
 def _is_bloated(table: dict[str, Any]) -> bool:

@@ -7,25 +7,25 @@ import typer
 
 from batchmill.config import Settings
 from batchmill.domain.task import BUILTIN
-from batchmill.store import admin
-from batchmill.store.database import Database
+from batchmill.store.database import PooledDatabase
+from batchmill.store.store import Store
 
 PATIENCE = 2.0
 
-Names = Callable[[Database], Awaitable[list[str]]]
+Names = Callable[[Store], Awaitable[list[str]]]
 
 
 def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
-    found = _beginning_with(incomplete, ctx, admin.task_names)
+    found = _beginning_with(incomplete, ctx, lambda store: store.tasks.names())
     return [name for name in found if not name.startswith(BUILTIN)]
 
 
 def complete_limit(ctx: typer.Context, incomplete: str) -> list[str]:
-    return _beginning_with(incomplete, ctx, admin.limit_names)
+    return _beginning_with(incomplete, ctx, lambda store: store.limits.names())
 
 
 def complete_schedule(ctx: typer.Context, incomplete: str) -> list[str]:
-    return _beginning_with(incomplete, ctx, admin.schedule_names)
+    return _beginning_with(incomplete, ctx, lambda store: store.schedules.names())
 
 
 def _beginning_with(incomplete: str, ctx: typer.Context, names: Names) -> list[str]:
@@ -40,9 +40,9 @@ async def _ask(dsn: str | None, names: Names) -> list[str]:
     settings = Settings.read(dsn)
     if settings.dsn is None:
         return []
-    database = Database(settings.dsn, pooler=settings.pooler, size=1)
+    database = PooledDatabase(settings.dsn, pooler=settings.pooler, size=1)
     await database.open()
     try:
-        return await names(database)
+        return await names(Store(database))
     finally:
         await database.close()

@@ -23,17 +23,17 @@ async def doctor(session: Session) -> ExitCode:
 async def examine(session: Session) -> AsyncIterator[Finding]:
     async with AsyncExitStack() as stack:
         try:
-            database = await stack.enter_async_context(session.database())
+            store = await stack.enter_async_context(session.store())
         except BatchmillError as error:
             yield broken("connection", str(error), checks.CONNECTION_ADVICE)
             return
         for check in checks.OF_THE_SERVER:
-            yield await check(database)
-        schema = await checks.check_schema(database, is_embedded=session.mill.settings.dsn is None)
+            yield await check(store)
+        schema = await checks.check_schema(store, is_embedded=session.mill.settings.dsn is None)
         yield schema
         if schema.state is Level.OK:
             for check in checks.OF_THE_ENGINE:
-                yield await check(database)
+                yield await check(store)
 
 
 def draw(finding: Finding) -> RenderableType:

@@ -14,7 +14,6 @@ from batchmill.cli.session import Session
 from batchmill.domain.limits import LimitRecord
 from batchmill.errors import InvalidInput
 from batchmill.mill import Mill
-from batchmill.store import admin
 
 Name = Annotated[
     str,
@@ -81,7 +80,7 @@ async def note_unknown_task(mill: Mill, name: str) -> None:
     """A misspelt name is a limit too, and one that holds nothing back."""
     scope, _, rest = name.partition(":")
     task = rest.partition("/")[0]
-    if scope == "task" and task not in await admin.task_names(mill.database):
+    if scope == "task" and task not in await mill.store.tasks.names():
         note(f"No task {task} is registered here so far.")
 
 

@@ -24,7 +24,7 @@ class Standing:
 
 async def up(session: Session) -> None:
     """Bring the database's schema up to date."""
-    async with session.database() as database, database.connection() as conn:
+    async with session.store() as store, store.database.connection() as conn:
         applied = await migrate.upgrade(conn)
     data = {"applied": [{"version": m.version, "name": m.name} for m in applied]}
     session.show(data, lambda _: describe_applied(applied))
@@ -32,7 +32,7 @@ async def up(session: Session) -> None:
 
 async def status(session: Session) -> ExitCode:
     """Say which version the schema has and which one is needed."""
-    async with session.database() as database, database.connection() as conn:
+    async with session.store() as store, store.database.connection() as conn:
         standing = standing_of(await migrate.installed_version(conn))
     session.show(standing, describe_standing)
     return ExitCode.DONE if standing.is_current else ExitCode.NOT_USABLE

@@ -10,7 +10,7 @@ from batchmill.cli.command import add, add_listing, group
 from batchmill.cli.completion import complete_schedule
 from batchmill.cli.output import moment, state, table, whole
 from batchmill.cli.session import Session
-from batchmill.controls import ScheduleRecord
+from batchmill.domain.schedule import ScheduleRecord
 
 Name = Annotated[
     str,

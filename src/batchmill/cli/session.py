@@ -14,7 +14,8 @@ from batchmill.config import Settings, app_reference
 from batchmill.embedded import EmbeddedServer, default_home
 from batchmill.errors import ConfigurationError
 from batchmill.mill import Mill
-from batchmill.store.database import Database
+from batchmill.store.database import PooledDatabase
+from batchmill.store.store import EngineStore
 
 T = TypeVar("T")
 
@@ -50,14 +51,14 @@ class Session:
         return load(reference) if reference else None
 
     @asynccontextmanager
-    async def database(self) -> AsyncIterator[Database]:
-        """The bare database, whatever its schema: for looking at it and for changing it."""
+    async def store(self) -> AsyncIterator[EngineStore]:
+        """The bare store, whatever its schema: for looking at it and for changing it."""
         settings = self.mill.settings
         with served(settings) as dsn:
-            database = Database(dsn, pooler=settings.pooler, size=2)
+            database = PooledDatabase(dsn, pooler=settings.pooler, size=2)
             await database.open()
             try:
-                yield database
+                yield EngineStore(database)
             finally:
                 await database.close()
 

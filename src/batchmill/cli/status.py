@@ -9,8 +9,7 @@ from batchmill.cli.limits import COLUMNS, limit_cells
 from batchmill.cli.output import Capped, number, span, state, table
 from batchmill.cli.session import Session
 from batchmill.domain.task import BUILTIN
-from batchmill.store import admin
-from batchmill.store.admin import Overview
+from batchmill.store.overview import Overview
 
 TASK_COLUMNS = ("ready", "scheduled", "running", "workers", "oldest", "jobs/s", "wait", "run")
 
@@ -18,7 +17,7 @@ TASK_COLUMNS = ("ready", "scheduled", "running", "workers", "oldest", "jobs/s", 
 async def status(session: Session) -> None:
     """Show what waits, runs and fails: tasks, lanes, limits and workers."""
     async with session.mill as mill:
-        found = await admin.overview(mill.database)
+        found = await mill.engine.store.overview.overview()
     session.show(found, lambda _: output.stacked(draw(found)))
 
 

@@ -1,22 +1,19 @@
 """One batch's log as this process knows it: read once, however many follow it."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 from uuid import UUID
 
 from batchmill.domain.event import Event
 from batchmill.events import chunk
+from batchmill.events.cache import ChunkCache
 from batchmill.events.chunk import Chunk, place_after
+from batchmill.events.entry import Entry
 from batchmill.events.sharing import Shared, patiently
-from batchmill.events.shelf import Shelf
-from batchmill.store import batches
-from batchmill.store.database import Database
+from batchmill.store.batches import BatchStore, EventPage
 from batchmill.store.listen import Listener
-
-T = TypeVar("T")
 
 # Postgres forgets after a minute that a batch is watched.
 WATCH_SECONDS = 20.0
@@ -26,34 +23,33 @@ PACE = 0.02
 
 
 @dataclass(frozen=True)
-class Source(Generic[T]):
+class Source:
     """What the channels of a process share."""
 
-    database: Database
+    batches: BatchStore
     listener: Listener
-    encode: Callable[[Event], T]
-    shelf: Shelf[T]
+    cache: ChunkCache
     looks: asyncio.Semaphore
-    states: Shared[UUID, tuple[int, T]]
+    states: Shared[UUID, tuple[int, Entry]]
 
 
-class Channel(Generic[T]):
-    """Reads by number, so nothing can fall between the past and the present: the bell only says
+class Channel:
+    """Reads by number, so nothing can fall between the past and the present: the wake-up only says
     when to look. What it reads is kept in chunks; the newest one, the tail, grows."""
 
-    def __init__(self, source: Source[T], batch_id: UUID, last_event: int):
+    def __init__(self, source: Source, batch_id: UUID, last_event: int):
         self.batch_id = batch_id
         self.followers = 0
         self._source = source
         # The last number read, and the last one that anyone has seen.
         self._head = place_after(last_event) * chunk.SIZE
         self._known = last_event
-        self._tail: Chunk[T] = Chunk(self._head + 1)
+        self._tail = Chunk(self._head + 1)
         self._has_ended = False
         self._trouble: Exception | None = None
         self._moved = asyncio.Event()
         self._left = ExitStack()
-        self._bell = self._left.enter_context(source.listener.bell(f"batch:{batch_id}"))
+        self._wake_up = self._left.enter_context(source.listener.subscribe(f"batch:{batch_id}"))
         self._reading = asyncio.create_task(self._run(), name=f"batchmill.events {batch_id}")
 
     @property
@@ -72,7 +68,7 @@ class Channel(Generic[T]):
         if last_event is not None and last_event > self._head:
             self._known = max(self._known, last_event)
             self._has_ended = False
-        self._bell.ring()
+        self._wake_up.set()
 
     async def has_more(self, number: int) -> bool:
         """Waits until there is something to tell after this number; False if the batch ended."""
@@ -85,16 +81,16 @@ class Channel(Generic[T]):
         # Raised to many: each begins its own traceback.
         raise self._trouble.with_traceback(None)
 
-    async def after(self, number: int) -> list[T]:
+    async def after(self, number: int) -> list[Entry]:
         """What follows a number; nothing if that was pruned, or the log never came that far."""
         if number >= self._head:
             return []
         place = place_after(number)
         if place == self._tail.place:
             return self._tail.after(number)
-        return (await self._source.shelf.get(self.batch_id, place)).after(number)
+        return (await self._source.cache.get(self.batch_id, place)).after(number)
 
-    async def state(self, number: int) -> tuple[int, T]:
+    async def state(self, number: int) -> tuple[int, Entry]:
         """The batch as it stands, and the number to go on from."""
         while True:
             reached, state = await self._source.states.get(self.batch_id, self._read_state)
@@ -115,8 +111,8 @@ class Channel(Generic[T]):
             self.fail(error)
 
     async def _read_watched(self) -> None:
-        # Asked for before looking, so that what comes after this look rings.
-        if not self._source.database.behind_pooler:
+        # Asked for before looking, so that what comes after this look wakes us up.
+        if self._source.listener.can_hear:
             await patiently(self._watch)
         loop = asyncio.get_running_loop()
         until = loop.time() + WATCH_SECONDS
@@ -124,7 +120,7 @@ class Channel(Generic[T]):
             while await self._look():
                 pass
             await self._rest()
-            await self._bell.wait(left)
+            await self._wake_up.wait(left)
 
     async def _rest(self) -> None:
         """At least as long as the followers take who were woken, so that a batch that has many of
@@ -143,7 +139,7 @@ class Channel(Generic[T]):
             self._wake()
         return self._head < seen.last_event
 
-    def _take(self, seen: batches.Look, known_before: int) -> None:
+    def _take(self, seen: EventPage, known_before: int) -> None:
         for event in seen.events:
             self._append(event)
         if not seen.events:
@@ -155,17 +151,17 @@ class Channel(Generic[T]):
 
     def _append(self, event: Event) -> None:
         if self._tail.is_full:
-            self._source.shelf.keep(self.batch_id, self._tail)
+            self._source.cache.keep(self.batch_id, self._tail)
         if self._tail.is_full or event.number != self._tail.next_number:
             self._tail = Chunk(event.number)
-        self._tail.entries.append(self._source.encode(event))
+        self._tail.entries.append(Entry(event))
         self._head = event.number
 
     def _jump_to(self, last_event: int) -> None:
         """What comes next was pruned; or the log is shorter than it was, as after a failover to a
         server that had not heard of all."""
         if last_event != self._head:
-            self._source.shelf.forget(self.batch_id)
+            self._source.cache.forget(self.batch_id)
             self._tail = Chunk(last_event + 1)
             self._head = last_event
 
@@ -175,12 +171,12 @@ class Channel(Generic[T]):
 
     async def _watch(self) -> None:
         async with self._source.looks:
-            await batches.watch(self._source.database, self.batch_id)
+            await self._source.batches.watch(self.batch_id)
 
-    async def _read_on(self) -> batches.Look:
+    async def _read_on(self) -> EventPage:
         async with self._source.looks:
-            return await batches.look(self._source.database, self.batch_id, self._head, chunk.SIZE)
+            return await self._source.batches.events(self.batch_id, self._head, chunk.SIZE)
 
-    async def _read_state(self) -> tuple[int, T]:
-        state = await patiently(lambda: batches.state(self._source.database, self.batch_id))
-        return state.number, self._source.encode(state)
+    async def _read_state(self) -> tuple[int, Entry]:
+        state = await patiently(lambda: self._source.batches.state(self.batch_id))
+        return state.number, Entry(state)

@@ -1,15 +1,13 @@
 """A stretch of a log, as it is kept and shared."""
 
-from typing import Generic, TypeVar
-
-T = TypeVar("T")
+from batchmill.events.entry import Entry
 
 # Numbers 1 to SIZE stand in the first chunk, and so on: whoever reads anywhere in a stretch of the
 # log wants the same chunk, wherever it begins.
 SIZE = 256
 
 
-class Chunk(Generic[T]):
+class Chunk:
     """Entries numbered from `first` on, without a gap. What a chunk lacks at its beginning is gone
     from the log; what it lacks at its end has not come yet."""
 
@@ -17,7 +15,7 @@ class Chunk(Generic[T]):
 
     def __init__(self, first: int):
         self.first = first
-        self.entries: list[T] = []
+        self.entries: list[Entry] = []
 
     @property
     def next_number(self) -> int:
@@ -31,7 +29,7 @@ class Chunk(Generic[T]):
     def is_full(self) -> bool:
         return place_after(self.next_number - 1) != self.place
 
-    def after(self, number: int) -> list[T]:
+    def after(self, number: int) -> list[Entry]:
         """What follows; nothing if the next one is not here."""
         begin = number + 1 - self.first
         return self.entries[begin:] if begin >= 0 else []

@@ -1,26 +1,24 @@
 """Someone who follows a batch's log, and how far they have got."""
 
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from contextlib import AbstractContextManager
+from typing import Self
 from uuid import UUID
 
 from batchmill.domain.batch import BatchRecord
-
-if TYPE_CHECKING:
-    from batchmill.events.hub import Hub
-
-T = TypeVar("T")
+from batchmill.events.channel import Channel
+from batchmill.events.entry import Entry
 
 
-class Follower(Generic[T]):
+class Follower:
     """`with follower:` and then `next()` until it gives nothing.
 
     Everything it has to remember is a number, so a `next()` that is interrupted loses nothing.
     """
 
-    def __init__(self, hub: "Hub[T]", batch: BatchRecord, after: int):
+    def __init__(self, entering: AbstractContextManager[Channel], batch: BatchRecord, after: int):
         self.number = after
         self._batch = batch
-        self._entering = hub.channel(batch.id, batch.last_event)
+        self._entering = entering
 
     @property
     def batch_id(self) -> UUID:
@@ -38,7 +36,7 @@ class Follower(Generic[T]):
     def __exit__(self, *exc: object) -> None:
         self._entering.__exit__(None, None, None)
 
-    async def next(self) -> list[T]:
+    async def next(self) -> list[Entry]:
         """What has come, as soon as there is any; nothing once the batch has ended.
 
         If what comes next was pruned, or the log never came as far as `number`, it is the batch as

@@ -2,24 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any
 from uuid import UUID
 
-from batchmill.domain.event import Event
 from batchmill.errors import MillClosed
+from batchmill.events.cache import ChunkCache
 from batchmill.events.channel import Channel, Source
 from batchmill.events.follower import Follower
 from batchmill.events.sharing import Shared, end, patiently
-from batchmill.events.shelf import Shelf
-from batchmill.store import batches
-from batchmill.store.database import Database
+from batchmill.store.batches import BatchStore
 from batchmill.store.listen import Listener
 
 log = logging.getLogger("batchmill.events")
-
-T = TypeVar("T")
 
 POLL = 1.0
 POLL_DEAF = 0.25
@@ -30,43 +26,38 @@ JOINS_AT_ONCE = 4
 LINGER = 2.0
 
 
-class Hub(Generic[T]):
-    """Each event is encoded once, by `encode`, and handed to all who follow its batch.
+class Hub:
+    """Each event is read once, and handed to all who follow its batch.
 
     One query for all batches, every second, finds what no notice told of; where nothing can be
     heard, as through PgBouncer, four times a second.
     """
 
-    def __init__(self, database: Database, listener: Listener, encode: Callable[[Event], T]):
+    def __init__(self, batches: BatchStore, listener: Listener):
         self._source = Source(
-            database,
-            listener,
-            encode,
-            Shelf(database, encode),
-            asyncio.Semaphore(LOOKS_AT_ONCE),
-            Shared(),
+            batches, listener, ChunkCache(batches), asyncio.Semaphore(LOOKS_AT_ONCE), Shared()
         )
         self._joins = asyncio.Semaphore(JOINS_AT_ONCE)
-        self._channels: dict[UUID, Channel[T]] = {}
+        self._channels: dict[UUID, Channel] = {}
         self._polling: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[Any]] = set()
         self._is_closed = False
 
     async def follow(
-        self, batch_id: UUID, after: int = 0, viewer: Database | None = None
-    ) -> Follower[T]:
+        self, batch_id: UUID, after: int = 0, viewer: BatchStore | None = None
+    ) -> Follower:
         """Follows a batch that `viewer` can see: NotFound if it cannot."""
         if viewer is not None:
             # The viewer waits in its own share of the connections. In a line that all share, others
             # would wait with it.
-            batch = await batches.get(viewer, batch_id)
+            batch = await viewer.get(batch_id)
         else:
             async with self._joins:
-                batch = await batches.get(self._source.database, batch_id)
-        return Follower(self, batch, after)
+                batch = await self._source.batches.get(batch_id)
+        return Follower(self.channel(batch.id, batch.last_event), batch, after)
 
     @contextmanager
-    def channel(self, batch_id: UUID, last_event: int) -> Iterator[Channel[T]]:
+    def channel(self, batch_id: UUID, last_event: int) -> Iterator[Channel]:
         """The channel of a batch that someone has just seen there."""
         channel = self._opened(batch_id, last_event)
         channel.heed(last_event)
@@ -86,10 +77,10 @@ class Hub(Generic[T]):
             channel.fail(MillClosed("The mill is closed."))
             self._shut(channel)
         await end(*self._ending)
-        await self._source.shelf.close()
+        await self._source.cache.close()
         await self._source.states.close()
 
-    def _opened(self, batch_id: UUID, last_event: int) -> Channel[T]:
+    def _opened(self, batch_id: UUID, last_event: int) -> Channel:
         if self._is_closed:
             raise MillClosed("The mill is closed.")
         channel = self._channels.get(batch_id)
@@ -99,11 +90,11 @@ class Hub(Generic[T]):
             self._polling = asyncio.create_task(self._poll(), name="batchmill.events poll")
         return channel
 
-    def _shut_unless_followed(self, channel: Channel[T]) -> None:
+    def _shut_unless_followed(self, channel: Channel) -> None:
         if not channel.followers:
             self._shut(channel)
 
-    def _shut(self, channel: Channel[T]) -> None:
+    def _shut(self, channel: Channel) -> None:
         self._end_later(channel.close())
         if self._channels.get(channel.batch_id) is channel:
             del self._channels[channel.batch_id]
@@ -126,7 +117,7 @@ class Hub(Generic[T]):
 
     async def _look_at_all(self) -> None:
         asked = list(self._channels)
-        seen = await batches.last_events(self._source.database, asked)
+        seen = await self._source.batches.last_events(asked)
         for batch_id in asked:
             if (channel := self._channels.get(batch_id)) is not None:
                 channel.heed(seen.get(batch_id))

@@ -3,15 +3,12 @@ well, of writers that died."""
 
 import logging
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from batchmill.artifacts.storage import Storage
 from batchmill.artifacts.upload import remove
 from batchmill.errors import ConfigurationError, StorageError
-from batchmill.store import artifacts
-from batchmill.store.artifacts import Place
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
+from batchmill.store.artifacts import ArtifactStore, Place
 
 log = logging.getLogger("batchmill.upkeep")
 
@@ -24,8 +21,9 @@ AFTER_TROUBLE = 60.0
 class Collector:
     """`has_more` tells that there was no time for all of them."""
 
-    def __init__(self, mill: "Mill"):
-        self._mill = mill
+    def __init__(self, artifacts: ArtifactStore, storage: Callable[[], Storage]):
+        self._artifacts = artifacts
+        self._storage = storage
         self._not_before = 0.0
         self.has_more = False
 
@@ -33,20 +31,19 @@ class Collector:
         until = time.monotonic() + LONGEST
         self.has_more = time.monotonic() >= self._not_before
         while self.has_more:
-            litter = await artifacts.litter(self._mill.database, PIECE)
-            removed = not litter or await self._remove(litter)
-            self.has_more = removed and len(litter) == PIECE
+            orphans = await self._artifacts.orphans(PIECE)
+            removed = not orphans or await self._remove(orphans)
+            self.has_more = removed and len(orphans) == PIECE
             if time.monotonic() > until:
                 return
 
-    async def _remove(self, litter: list[Place]) -> bool:
+    async def _remove(self, orphans: list[Place]) -> bool:
         try:
-            await remove(self._mill.database, self._mill.storage, litter)
+            await remove(self._artifacts, self._storage(), orphans)
         except (StorageError, ConfigurationError) as error:
             self._not_before = time.monotonic() + AFTER_TROUBLE
-            ids = [place.id for place in litter]
-            await artifacts.put_off(self._mill.database, ids, AFTER_TROUBLE)
+            await self._artifacts.put_off([place.id for place in orphans], AFTER_TROUBLE)
             cause = error.__cause__ or error
-            log.warning("%d files cannot be removed yet: %s", len(litter), cause)
+            log.warning("%d files cannot be removed yet: %s", len(orphans), cause)
             return False
         return True

@@ -7,13 +7,12 @@ from typing import Any
 from batchmill.domain import outcome
 from batchmill.domain.job import Claim
 from batchmill.domain.retry import Retry
-from batchmill.store.database import Database
-from batchmill.store.delivery import finish_call
+from batchmill.store.attempts import AttemptStore
 
 log = logging.getLogger("batchmill.upkeep")
 
 
-async def rescue(database: Database, lapsed: list[dict[str, Any]]) -> list[Claim]:
+async def rescue(attempts: AttemptStore, lapsed: list[dict[str, Any]]) -> list[Claim]:
     """The attempts that it ended."""
     if not lapsed:
         return []
@@ -21,6 +20,6 @@ async def rescue(database: Database, lapsed: list[dict[str, Any]]) -> list[Claim
         outcome.lost(Claim(**job["claim"]), Retry.from_json(job["retry"] or {}), random.random())
         for job in lapsed
     ]
-    refused = await database.value("finish", **finish_call(ended))
+    refused = await attempts.finish(ended)
     log.warning("Rescued %d jobs from workers that are gone.", len(lapsed) - len(refused))
     return [each.claim for each in ended if each.claim.id not in refused]

@@ -6,24 +6,24 @@ from typing import Any
 
 from batchmill.domain.cron import Cron, Missed, due
 from batchmill.errors import InvalidCron
-from batchmill.store.database import Database
 from batchmill.store.errors import is_unavailable
+from batchmill.store.schedules import ScheduleStore
 
 log = logging.getLogger("batchmill.upkeep")
 
 UNREADABLE = timedelta(hours=1)
 
 
-async def fire(database: Database, found: list[dict[str, Any]], now: str) -> None:
+async def fire(schedules: ScheduleStore, found: list[dict[str, Any]], now: str) -> None:
     for schedule in found:
         moment = datetime.fromisoformat(now)
         try:
-            await _fire(database, schedule, *_due(schedule, moment))
+            await _fire(schedules, schedule, *_due(schedule, moment))
         except Exception as error:
             if is_unavailable(error):
                 raise
             log.error("Schedule %s cannot fire: %s", schedule["name"], error)
-            await _fire(database, schedule, [], _next(schedule, moment), reason=str(error))
+            await _fire(schedules, schedule, [], _next(schedule, moment), reason=str(error))
 
 
 def _due(schedule: dict[str, Any], now: datetime) -> tuple[list[datetime], datetime]:
@@ -40,16 +40,15 @@ def _next(schedule: dict[str, Any], now: datetime) -> datetime:
 
 
 async def _fire(
-    database: Database,
+    schedules: ScheduleStore,
     schedule: dict[str, Any],
     times: list[datetime],
     then_at: datetime,
     reason: str | None = None,
 ) -> None:
-    await database.value(
-        "fire_schedule",
-        tenant=schedule["tenant"],
-        name=schedule["name"],
+    await schedules.fire(
+        schedule["name"],
+        schedule["tenant"],
         expected=datetime.fromisoformat(schedule["next_at"]),
         times=times,
         then_at=then_at,

@@ -3,17 +3,14 @@
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batchmill.domain.job import Claim
+from batchmill.engine import Engine
 from batchmill.maintenance import rescuer, retention, scheduler
 from batchmill.maintenance.collector import Collector
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
-from batchmill.store.line import Line
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
 
 log = logging.getLogger("batchmill.upkeep")
 
@@ -30,12 +27,12 @@ class Upkeep:
     the next schedule is due, which is when to look again: also for those who do not lead, as the
     lease may be the leader's. `looked` is set after each look, for tests."""
 
-    def __init__(self, mill: "Mill", worker: int, tick: float = TICK):
-        self._mill = mill
-        self._database = mill.database
-        self._listener = mill.listener
-        self._line = Line(mill.database, patience=LEASE)
-        self._collector = Collector(mill)
+    def __init__(self, engine: Engine, worker: int, tick: float = TICK):
+        self._engine = engine
+        self._store = engine.store
+        self._listener = engine.listener
+        self._leading = engine.store.upkeep.leading(patience=LEASE)
+        self._collector = Collector(engine.store.artifacts, lambda: engine.storage)
         self._worker = worker
         self._tick = tick
         self._tidied = float("-inf")
@@ -44,37 +41,37 @@ class Upkeep:
     async def run(self) -> None:
         backoff = Backoff(base=self._tick)
         try:
-            with self._listener.bell("upkeep") as bell:
+            with self._listener.subscribe("upkeep") as wake_up:
                 while True:
                     try:
                         seconds = await self.look()
                         backoff.reset()
-                        await bell.wait(seconds)
+                        await wake_up.wait(seconds)
                     except Exception as error:
                         if not is_unavailable(error):
                             log.exception("The upkeep failed; it will be tried again.")
                         await backoff.wait()
         finally:
-            await self._line.close()
+            await self._leading.close()
 
     async def look(self) -> float:
         """The seconds until the next one."""
-        look = await self._line.value("look_after", worker=self._worker, seconds=LEASE)
+        look = await self._leading.look(self._worker, LEASE)
         if (found := look["found"]) is not None:
-            self._count(await rescuer.rescue(self._database, found["lapsed"]))
-            await scheduler.fire(self._database, found["due"], found["now"])
+            self._count(await rescuer.rescue(self._store.attempts, found["lapsed"]))
+            await scheduler.fire(self._store.schedules, found["due"], found["now"])
             if time.monotonic() - self._tidied >= TIDY_EVERY:
                 self._tidied = time.monotonic()
-                await retention.tidy(self._database)
+                await retention.tidy(self._store)
             if found["litter"]:
                 await self._collector.collect()
         self.looked.set()
         return self._pause(look)
 
     def _count(self, rescued: list[Claim]) -> None:
-        if self._mill.meter is not None:
+        if self._engine.meter is not None:
             for claim in rescued:
-                self._mill.meter.lease_expired(claim.task)
+                self._engine.meter.lease_expired(claim.task)
 
     def _pause(self, look: dict[str, Any]) -> float:
         wait, found = look["wait"] or 0.0, look["found"]

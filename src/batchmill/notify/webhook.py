@@ -15,9 +15,7 @@ from batchmill.errors import AddressRefused, BadStatus, BadUrl, FetchError, Inva
 from batchmill.fetch.address import Addresses
 from batchmill.fetch.fetcher import Fetcher
 from batchmill.fetch.limits import FetchLimits
-from batchmill.store import notifications
-from batchmill.store.database import Database
-from batchmill.store.notifications import WebhookCall
+from batchmill.store.webhooks import WebhookCall, WebhookStore
 
 # Of the answer only the status counts.
 LIMITS = FetchLimits(
@@ -33,9 +31,11 @@ LIMITS = FetchLimits(
 GONE_BECAUSE = "It answered 410 Gone."
 
 
-async def tell(database: Database, settings: NotifySettings, tenant: str, message: Message) -> str:
+async def tell(
+    webhooks: WebhookStore, settings: NotifySettings, tenant: str, message: Message
+) -> str:
     """The result of the job: what happened to the call."""
-    call = await notifications.webhook_to_call(database, message.notification_id, tenant)
+    call = await webhooks.call(message.notification_id, tenant)
     if call is None:
         return "The webhook or its batch was deleted."
     if call.is_disabled:
@@ -49,7 +49,7 @@ async def tell(database: Database, settings: NotifySettings, tenant: str, messag
     except BadStatus as error:
         if error.status != HTTPStatus.GONE:
             raise
-        await notifications.disable_webhook(database, call.id, GONE_BECAUSE)
+        await webhooks.disable(call.id, GONE_BECAUSE)
         raise Permanent(
             "The webhook says that it is gone, and was disabled.", code="webhook_gone"
         ) from error

@@ -26,7 +26,7 @@ from batchmill.service.routes import (
     webhooks,
 )
 from batchmill.service.service import Service
-from batchmill.worker.worker import WorkerOptions
+from batchmill.worker.options import WorkerOptions
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 PARTS = (batches, events, artifacts, webhooks, jobs, tasks, limits, schedules)

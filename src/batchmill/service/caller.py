@@ -8,9 +8,9 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection
 
+from batchmill.client import Client
 from batchmill.domain.key import Key, Scope
 from batchmill.errors import Forbidden, NotAuthenticated, QuotaExceeded
-from batchmill.mill import Mill
 from batchmill.service.addresses import counted_as, is_loopback
 from batchmill.service.service import Service, of_request
 
@@ -33,9 +33,9 @@ bearer = HTTPBearer(auto_error=False, description="A key made by `batchmill keys
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`mill` is what its tenant sees of the mill; routes have no other."""
+    """`client` acts as the caller's tenant; routes have no other access to jobs."""
 
-    mill: Mill
+    client: Client
     tenant: str
     scopes: frozenset[Scope]
     key: str | None
@@ -65,7 +65,7 @@ async def _admit(request: Request, given: str | None) -> Caller:
     async def admit() -> Any:
         # When it is its turn: another request with the key may have found the tenant by then.
         tenant = key and service.guesses.tenant_of(key)
-        return await service.mill.database.admit(
+        return await service.mill.engine.store.keys.admit(
             key and key.id, key and key.digest, tenant=tenant, address=counted_as(address)
         )
 
@@ -83,7 +83,7 @@ async def _admit(request: Request, given: str | None) -> Caller:
             retry_after=found["retry_after"],
         )
     return Caller(
-        mill=service.mill.as_tenant(found["tenant"], timeouts=service.timeouts),
+        client=service.mill.as_tenant(found["tenant"], timeouts=service.timeouts),
         tenant=found["tenant"],
         scopes=frozenset(Scope(scope) for scope in found["scopes"]),
         key=found["key"],

@@ -81,10 +81,10 @@ class Form:
             await self._drop_last()
 
     async def _drop_last(self) -> None:
-        await self._caller.mill.artifacts.delete(self._files.pop()[1].id)
+        await self._caller.client.artifacts.delete(self._files.pop()[1].id)
 
     async def _store(self, part: Part) -> ArtifactRecord:
-        return await self._caller.mill.artifacts.save(
+        return await self._caller.client.artifacts.save(
             part.file_name or part.name,
             part.chunks,
             media_type=part.media_type,

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from fastapi import Depends, Query, Request
 
+from batchmill.client import Client
 from batchmill.domain.key import Scope
 from batchmill.errors import InvalidLink
-from batchmill.mill import Mill
 from batchmill.service import schemas
 from batchmill.service.caller import Caller, bearer, caller_of
 from batchmill.service.service import of_request
@@ -28,14 +28,14 @@ async def signed_link(
     settings = of_request(request).settings
     path = request.url_for(route, id=str(id)).path
     lasts = seconds or settings.link_seconds
-    signed = await caller.mill.signer.sign("GET", path, caller.tenant, lasts)
+    signed = await caller.client.signer.sign("GET", path, caller.tenant, lasts)
     return schemas.Link(url=f"{settings.public_url or ''}{path}?{urlencode(signed)}", seconds=lasts)
 
 
 class Viewer(NamedTuple):
     """Sees what a tenant sees, whose `key` this is, or who signed a link."""
 
-    mill: Mill
+    client: Client
     key: str | None
 
 
@@ -43,7 +43,7 @@ async def viewer_by_key_or_link(request: Request, _: Annotated[Any, Depends(bear
     if "signature" not in request.query_params:
         caller = await caller_of(request)
         caller.require(Scope.READ)
-        return Viewer(caller.mill, caller.key)
+        return Viewer(caller.client, caller.key)
     require_plain_path(request)
     service = of_request(request)
     mill = service.mill

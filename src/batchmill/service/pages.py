@@ -40,7 +40,7 @@ class Pages:
         if cursor is None:
             return None
         try:
-            text = await self.caller.mill.signer.check_text(self._purpose, cursor)
+            text = await self.caller.client.signer.check_text(self._purpose, cursor)
         except InvalidLink:
             raise BadRequest("That is no cursor: take `next` of the page before.") from None
         return tuple(kind(part) for kind, part in zip(kinds, json.loads(text), strict=True))
@@ -53,7 +53,7 @@ class Pages:
 
     async def cursor(self, *place: Any) -> str:
         text = json.dumps([str(part) for part in place])
-        return await self.caller.mill.signer.sign_text(self._purpose, text)
+        return await self.caller.client.signer.sign_text(self._purpose, text)
 
     @property
     def _purpose(self) -> str:

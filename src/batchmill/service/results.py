@@ -1,48 +1,65 @@
-"""What a batch made, merged, as one JSON document that is written while it is read."""
+"""The merged results of a batch, as one JSON document that is written while it is read."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from tempfile import SpooledTemporaryFile
 from typing import Any
-from uuid import UUID
 
 from pydantic_core import to_json
 
+from batchmill.domain.job import JobState
 from batchmill.service.schemas import Batch
-from batchmill.store import jobs
-from batchmill.store.database import Database
+from batchmill.store.jobs import JobStore
+
+IN_MEMORY = 64 * 1024
 
 
-async def merged(database: Database, body: Batch) -> AsyncIterator[bytes]:
-    """A batch may be larger than memory: each list is read page by page, through an index of its
-    own. A list that is empty by the batch's counters is not read."""
-    lists = (
-        ("results", body.completed, _results(database, body.id)),
-        ("failed", body.failed, _lines(jobs.failed_of_batch(database, body.id))),
-        ("cancelled", body.cancelled, _lines(jobs.cancelled_of_batch(database, body.id))),
-    )
-    yield b'{"batch":' + body.model_dump_json().encode()
-    for name, count, entries in lists:
-        yield f',"{name}":['.encode()
-        if count:
-            async for piece in _separated(entries):
+async def merged(jobs: JobStore, body: Batch) -> AsyncIterator[bytes]:
+    """Reads the batch once, page by page, so every job that has ended is listed once, whatever its
+    state becomes meanwhile. Results are written at once. Failed and cancelled jobs are listed after
+    all results, so until then they wait in files."""
+    yield b'{"batch":' + body.model_dump_json().encode() + b',"results":['
+    with ExitStack() as stack:
+        failed, cancelled = (stack.enter_context(LaterList()) for _ in range(2))
+        between = b""
+        async for job in jobs.ended_of_batch(body.id):
+            match job["state"]:
+                case JobState.COMPLETED:
+                    yield between + _result(job)
+                    between = b","
+                case JobState.FAILED:
+                    failed.add(_line(job, "code", "message"))
+                case _:
+                    cancelled.add(_line(job))
+        for name, later in (("failed", failed), ("cancelled", cancelled)):
+            yield f'],"{name}":['.encode()
+            for piece in later.pieces():
                 yield piece
-        yield b"]"
-    yield b"}"
+    yield b"]}"
 
 
-async def _separated(entries: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    between = b""
-    async for entry in entries:
-        yield between + entry
-        between = b","
+class LaterList(SpooledTemporaryFile[bytes]):
+    """Entries of a JSON list, kept until it is their turn; in memory only if they are few."""
+
+    def __init__(self) -> None:
+        super().__init__(IN_MEMORY)
+        self._between = b""
+
+    def add(self, entry: bytes) -> None:
+        self.write(self._between + entry)
+        self._between = b","
+
+    def pieces(self) -> Iterator[bytes]:
+        self.seek(0)
+        while piece := self.read(IN_MEMORY):
+            yield piece
 
 
-async def _results(database: Database, batch_id: UUID) -> AsyncIterator[bytes]:
-    """A result is JSON already, so it is not read and written again."""
-    async for row in jobs.results_of_batch(database, batch_id):
-        start = f'{{"job_id":{row["id"]},"position":{row["position"]},"result":'
-        yield f"{start}{row.pop('result')}}}".encode()
+def _result(job: dict[str, Any]) -> bytes:
+    """The result is JSON already, so it is not read and written again."""
+    start = f'{{"job_id":{job["id"]},"position":{job["position"]},"result":'
+    return f"{start}{job.pop('result')}}}".encode()
 
 
-async def _lines(rows: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
-    async for row in rows:
-        yield to_json({"job_id": row.pop("id"), **row})
+def _line(job: dict[str, Any], *more: str) -> bytes:
+    return to_json({"job_id": job["id"], **{name: job[name] for name in ("position", *more)}})

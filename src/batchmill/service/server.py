@@ -28,7 +28,7 @@ from batchmill.service.memory import give_back_large_blocks
 from batchmill.service.protocol import BoundedProtocol
 from batchmill.service.service import Service
 from batchmill.service.steps import Account, Steps, Stepwise
-from batchmill.worker.worker import WorkerOptions
+from batchmill.worker.options import WorkerOptions
 
 log = logging.getLogger("batchmill.service")
 

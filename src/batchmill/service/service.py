@@ -20,7 +20,8 @@ from batchmill.service.sse import StreamOptions, Streams
 from batchmill.service.stopping import called_on_signals
 from batchmill.service.streaming import DownloadOptions, Downloads
 from batchmill.store.database import Timeouts
-from batchmill.worker.worker import Worker, WorkerOptions
+from batchmill.worker.options import WorkerOptions
+from batchmill.worker.worker import Worker
 
 log = logging.getLogger("batchmill.service")
 
@@ -93,7 +94,7 @@ class Service:
                 yield
 
     async def _require_tenants(self) -> None:
-        if not await self.mill.database.value("can_act_for_tenants"):
+        if not await self.mill.engine.store.keys.can_act_for_tenants():
             raise ConfigurationError(
                 "The service acts for one tenant at a time, by a role of the database that this "
                 "user may not take: connect as the owner of the schema, and have an administrator "

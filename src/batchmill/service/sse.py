@@ -13,10 +13,11 @@ from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from batchmill.client import Client
 from batchmill.domain.event import Event
 from batchmill.errors import NotFound, QuotaExceeded
+from batchmill.events.entry import Entry
 from batchmill.events.follower import Follower
-from batchmill.events.hub import Hub
 from batchmill.events.sharing import end
 from batchmill.mill import Mill
 from batchmill.service.problems import ServerFull
@@ -31,6 +32,7 @@ BEGIN = b"retry: 2000\n\n"
 KEEP_ALIVE = b":\n\n"
 FAREWELL_SECONDS = 1.0
 
+# Writes events in another format.
 Frames = Callable[[list[Event]], Awaitable[list[bytes]]]
 
 
@@ -63,7 +65,6 @@ class Streams:
 
     async def __aenter__(self) -> Self:
         await self._mill.open()
-        self._hub = Hub(self._mill.database, self._mill.listener, encode=frame)
         self._watching = [
             asyncio.create_task(self._end_all(), name="batchmill.streams"),
             asyncio.create_task(self._end_lapsed(), name="batchmill.streams.keys"),
@@ -72,7 +73,6 @@ class Streams:
 
     async def __aexit__(self, *exc: object) -> None:
         await end(*self._watching)
-        await self._hub.close()
 
     @property
     def clients(self) -> int:
@@ -84,24 +84,23 @@ class Streams:
 
     async def follow(
         self,
-        mill: Mill,
+        client: Client,
         batch_id: UUID,
         after: int,
         *,
         key: str | None = None,
         frames: Frames | None = None,
     ) -> Response:
-        """The answer to someone who sees batches as `mill` does.
+        """The answer to someone who sees batches as `client` does.
 
         Who knows all of a batch that is over gets 204, at which an EventSource stops coming back.
         `frames` writes events in another way than they are here, for each client anew.
         """
-        self.check_room(mill.tenant)
-        hub: Hub[Any] = self._hub if frames is None else mill.hub
-        follower = await hub.follow(batch_id, after, mill.database)
+        self.check_room(client.tenant)
+        follower = await client.engine.hub.follow(batch_id, after, client.store.batches)
         if follower.is_over:
             return Response(status_code=204)
-        return EventStream(self, follower, frames, mill.tenant, key)
+        return EventStream(self, follower, frames, client.tenant, key)
 
     def check_room(self, tenant: str | None) -> None:
         if self.clients >= self.options.per_process:
@@ -143,9 +142,7 @@ class Streams:
 
     async def _lapsed(self) -> set[str]:
         keys = {stream.key for stream in self._open if stream.key}
-        if not keys:
-            return set()
-        return {row["id"] for row in await self._mill.database.rows("lapsed_keys", keys=[*keys])}
+        return await self._mill.engine.store.keys.lapsed(keys) if keys else set()
 
 
 class EventStream(Streamed):
@@ -157,7 +154,7 @@ class EventStream(Streamed):
     def __init__(
         self,
         streams: Streams,
-        follower: Follower[Any],
+        follower: Follower,
         frames: Frames | None,
         tenant: str | None,
         key: str | None,
@@ -188,19 +185,30 @@ class EventStream(Streamed):
     async def _next(self) -> list[bytes]:
         """What has come, or a sign of life if nothing does; nothing once the log has ended."""
         try:
-            if (found := await self._come()) is None:
-                return [KEEP_ALIVE]
-            return found if self._frames is None else await self._frames(found)
+            found = await self._come()
+            return [KEEP_ALIVE] if found is None else await self._encode(found)
         except NotFound:
             # Deleted meanwhile: whoever comes back is told so.
             return []
 
-    async def _come(self) -> list[Any] | None:
+    async def _encode(self, entries: list[Entry]) -> list[bytes]:
+        if self._frames is None:
+            return [encoded(entry) for entry in entries]
+        return await self._frames([entry.event for entry in entries])
+
+    async def _come(self) -> list[Entry] | None:
         try:
             async with asyncio.timeout(self._streams.options.keep_alive):
                 return await self._follower.next()
         except TimeoutError:
             return None
+
+
+def encoded(entry: Entry) -> bytes:
+    """Each event is encoded once, for all streams."""
+    if entry.encoded is None:
+        entry.encoded = frame(entry.event)
+    return entry.encoded
 
 
 def frame(event: Event) -> bytes:

@@ -33,5 +33,5 @@ async def submit(
     options = body.options()
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
-    submission = await caller.mill.prepare(body.task, **options)
-    return await caller.mill.send(submission, items)
+    submission = await caller.client.prepare(body.task, **options)
+    return await caller.client.send(submission, items)

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import random
+from abc import ABC, abstractmethod
 from collections import ChainMap
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from time import monotonic
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -48,6 +49,8 @@ PATIENCE = {
 }
 
 
+Connection = AsyncConnection[Any]
+
 # A named query and its parameters.
 Call = tuple[str, Mapping[str, Any]]
 
@@ -59,34 +62,106 @@ class Timeouts(NamedTuple):
     long: float
 
 
-class Database:
-    """A pool of connections. Behind a pooler in transaction mode nothing is kept in a session:
-    no prepared statements, no LISTEN, settings only inside a transaction."""
+class Database(ABC):
+    """The one way to run named queries: as the engine, which has all tenants, or as one tenant."""
 
-    def __init__(self, dsn: str, *, pooler: Pooler = "auto", size: int = 10):
-        check_dsn(dsn)
-        self.dsn = dsn
+    shares: Shares
+    # The submits with an idempotency key that are under way here, by tenant and key.
+    in_flight: WeakValueDictionary[tuple[str, str], asyncio.Lock]
+
+    @abstractmethod
+    def connection(self, kind: Kind = "short") -> AbstractAsyncContextManager[PooledConnection]:
+        """A connection of the pool. The `kind` matters to tenants only: see `store/shares.py`."""
+
+    @abstractmethod
+    def transaction(self, kind: Kind = "short") -> AbstractAsyncContextManager[PooledConnection]:
+        """The same, inside a transaction."""
+
+    @abstractmethod
+    async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
+        """The rows of the last of these queries; they are one transaction."""
+
+    async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
+        """The rows of a named query. Deadlocks and serialization failures are tried again."""
+        kind = "long" if name in LONG_QUERIES else "short"
+        for attempt in range(1, TRIES + 1):
+            try:
+                return await self._run(kind, (name, params))
+            except psycopg.Error as error:
+                if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
+                    raise
+                await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))
+        raise AssertionError("unreachable")
+
+    async def row(self, name: str, /, **params: Any) -> dict[str, Any] | None:
+        """The first row, if there is one."""
+        found = await self.rows(name, **params)
+        return found[0] if found else None
+
+    async def value(self, name: str, /, **params: Any) -> Any:
+        """The first column of the first row."""
+        found = await self.row(name, **params)
+        return next(iter(found.values())) if found else None
+
+    async def page(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
+        """A part of a list, for a query that reads indexes in their order."""
+        return await self._run("short", ("read_in_order", {}), (name, params))
+
+    async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
+        """For a query that locks a whole table. If the table is in use, it is left for later:
+        waiting would block everyone else."""
+        try:
+            async with self.transaction() as conn:
+                await conn.execute("set local lock_timeout = '200ms'")
+                found = await rows(conn, name, params)
+        except psycopg.errors.LockNotAvailable:
+            log.info("Tables are busy: %s is left for later.", name)
+            return None
+        return next(iter(found[0].values()))
+
+
+class PooledDatabase(Database):
+    """Has the pool. Behind a pooler in transaction mode it keeps nothing in a session: no prepared
+    statements, no LISTEN, settings only inside a transaction.
+
+    `dsn` may be a function, which is called when the database is opened. `prepare` is called with
+    the first connection.
+    """
+
+    def __init__(
+        self,
+        dsn: str | Callable[[], Awaitable[str]],
+        *,
+        pooler: Pooler = "auto",
+        size: int = 10,
+        prepare: Callable[[AsyncConnection[Any]], Awaitable[Any]] | None = None,
+    ):
+        self.dsn = ""
+        if isinstance(dsn, str):
+            self._use(dsn)
+        self._source = dsn
+        self._prepare = prepare
         self._wanted: Pooler = pooler
         self._size = size
         self._pool: Pool | None = None
         self.behind_pooler = pooler == "transaction"
         self.shares = Shares()
-        # The submits with an idempotency key that are under way here, by tenant and key.
-        self.in_flight: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self.in_flight = WeakValueDictionary()
+
+    @property
+    def is_open(self) -> bool:
+        return self._pool is not None
 
     async def open(self) -> None:
-        async with await self.connect() as conn:
-            version = conn.info.server_version // 10_000
-            if version < OLDEST_SERVER:
-                raise ConfigurationError(f"batchmill needs PostgreSQL 15 or newer, not {version}.")
-            if self._wanted == "auto":
-                self.behind_pooler = await _is_pooled(conn)
+        if not isinstance(self._source, str):
+            self._use(await self._source())
+        await self._look()
         self._pool = Pool(self.connect, self._size)
 
     async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
-            self._pool = None
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
 
     async def connect(self) -> PooledConnection:
         """A connection outside the pool; the caller closes it."""
@@ -97,9 +172,8 @@ class Database:
 
     @asynccontextmanager
     async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
-        """The `kind` matters to tenants only: see `TenantDatabase`."""
         if (pool := self._pool) is None:
-            raise MillClosed("The mill is closed: open it with `async with mill:`.")
+            raise MillClosed("The mill is not open: use `async with mill:`.")
         with translated():
             with urgent():
                 conn = await pool.take()
@@ -120,51 +194,24 @@ class Database:
         async with self.connection(kind) as conn, conn.transaction():
             yield conn
 
-    async def page(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
-        """A part of a list, for a query that reads indexes in their order."""
-        return await self._run("short", ("read_in_order", {}), (name, params))
-
-    async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
-        """What a named query gives; deadlocks and serialization failures are tried again."""
-        kind = "long" if name in LONG_QUERIES else "short"
-        for attempt in range(1, TRIES + 1):
-            try:
-                return await self._run(kind, (name, params))
-            except psycopg.Error as error:
-                if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
-                    raise
-                await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))
-        raise AssertionError("unreachable")
-
     async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
-        """What the last of these queries gives; they are one transaction."""
         async with self.connection(kind) as conn:
             return await rows(conn, *calls[0]) if len(calls) == 1 else await at_once(conn, *calls)
 
-    async def value(self, name: str, /, **params: Any) -> Any:
-        found = await self.rows(name, **params)
-        return next(iter(found[0].values())) if found else None
+    def _use(self, dsn: str) -> None:
+        check_dsn(dsn)
+        self.dsn = dsn
 
-    async def admit(
-        self, key: str | None, digest: bytes | None, *, tenant: str | None, address: str
-    ) -> Any:
-        """What the caller with this key may do. A tenant that is known has its own connections for
-        this; all other callers share a few."""
-        kind, caller = ("short", tenant) if tenant is not None else ("lookup", address)
-        async with self.shares.of(kind).taken(caller):
-            with urgent():
-                return await self.value("admit", key=key, digest=digest)
-
-    async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
-        """For what needs a table to itself: if someone uses it, waiting would block everyone."""
-        try:
-            async with self.connection() as conn, conn.transaction():
-                await conn.execute("set local lock_timeout = '200ms'")
-                found = await rows(conn, name, params)
-        except psycopg.errors.LockNotAvailable:
-            log.info("Tables are busy: %s is left for later.", name)
-            return None
-        return next(iter(found[0].values()))
+    async def _look(self) -> None:
+        """What kind of server this is, and whether it can be used."""
+        async with await self.connect() as conn:
+            version = conn.info.server_version // 10_000
+            if version < OLDEST_SERVER:
+                raise ConfigurationError(f"batchmill needs PostgreSQL 15 or newer, not {version}.")
+            if self._wanted == "auto":
+                self.behind_pooler = await _is_pooled(conn)
+            if self._prepare is not None:
+                await self._prepare(conn)
 
     def _options(self) -> dict[str, Any]:
         return PATIENCE | {
@@ -179,14 +226,12 @@ class TenantDatabase(Database):
     itself, so a connection that goes back to a pool, ours or PgBouncer's, carries nothing over. A
     tenant has a share of the connections; a request beyond it waits without one."""
 
-    def __init__(self, whole: Database, tenant: str, timeouts: Timeouts | None = None):
-        super().__init__(whole.dsn)
+    def __init__(self, whole: PooledDatabase, tenant: str, timeouts: Timeouts | None = None):
         self._whole = whole
         self._tenant = tenant
         self._timeouts = timeouts
         self.shares = whole.shares
         self.in_flight = whole.in_flight
-        self.behind_pooler = whole.behind_pooler
 
     @asynccontextmanager
     async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:

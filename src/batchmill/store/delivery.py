@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from batchmill.domain.exchange import Demand, Exchanged
+from batchmill.domain.demand import Delivered, Demand
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Outcome
-from batchmill.store.database import Database
-from batchmill.store.line import Line
+from batchmill.store.connection import DedicatedConnection
+from batchmill.store.database import PooledDatabase
 
 SCAN_SECONDS = 30.0
 
@@ -18,28 +18,28 @@ SCAN_SECONDS = 30.0
 class PostgresDelivery:
     """The delivery that a worker uses by default; see `batchmill.worker.delivery.Delivery`."""
 
-    def __init__(self, database: Database, *, patience: float = 15):
+    def __init__(self, database: PooledDatabase, patience: float = 15):
         self._database = database
-        # One line for both: a claim and a completion of one worker mostly want the same lanes.
-        self._line = Line(database, patience)
+        # One for both: a claim and a completion of one worker mostly lock the same lanes.
+        self._connection = DedicatedConnection(database, patience)
         self._since = "0"
         self._scanned_at = monotonic()
         self._turns = Turns()
 
-    async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
+    async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Delivered:
         if demand is None:
-            return Exchanged(await self._line.value("finish", **finish_call(outcomes)))
+            return Delivered(await self._connection.value("finish", **finish_call(outcomes)))
         # If the connection breaks, the next one may lead to a server that lost commits, where older
         # transaction ids are issued once more. A pooler may hide that from us.
         since, self._since = self._position(), "0"
         call = claim_call(demand, since, self._turns)
         if outcomes:
-            answer = await self._line.value("turn", **finish_call(outcomes), **call)
+            answer = await self._connection.value("turn", **finish_call(outcomes), **call)
         else:
-            answer = await self._line.value("claim", **call)
+            answer = await self._connection.value("claim", **call)
         self._since = answer["since"]
         self._turns.learn(demand, answer)
-        return Exchanged(
+        return Delivered(
             answer["refused"],
             claims(answer),
             answer["wait"],
@@ -55,14 +55,14 @@ class PostgresDelivery:
         return "0"
 
     async def report(self, reports: Iterable[tuple[Claim, Progress]]) -> list[int]:
-        return await self._line.value("report_progress", **report_call(reports))
+        return await self._connection.value("report_progress", **report_call(reports))
 
     async def held(self, worker: int) -> list[Claim]:
         found = await self._database.rows("jobs_of_worker", worker=worker)
         return [Claim(**row) for row in found]
 
     async def close(self) -> None:
-        await self._line.close()
+        await self._connection.close()
 
 
 class Turns:

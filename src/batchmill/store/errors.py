@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import psycopg
 
+from batchmill.domain.job import Claim
 from batchmill.errors import (
     BatchmillError,
     ConfigurationError,
@@ -110,6 +111,10 @@ def translate(error: Exception) -> Exception:
     if isinstance(error, GONE):
         return DatabaseUnavailable(f"Postgres does not answer: {_first_line(error)}")
     return error
+
+
+def lease_lost(claim: Claim) -> LeaseLost:
+    return LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
 
 
 def _first_line(error: Exception) -> str:

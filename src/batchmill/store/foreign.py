@@ -1,4 +1,8 @@
-"""Running a named query on a connection that belongs to the caller, inside their transaction."""
+"""Submitting on a connection that belongs to the caller, inside their transaction.
+
+For connections and sessions of psycopg, SQLAlchemy and Django, async or not: only with an async one
+is there anything to wait for.
+"""
 
 import inspect
 import json
@@ -19,9 +23,15 @@ T = TypeVar("T")
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
-async def value_on(connection: Any, name: str, params: dict[str, Any]) -> Any:
-    """The value a query gives. For connections and sessions of psycopg, SQLAlchemy and Django,
-    async or not: only with an async one is there anything to wait for."""
+async def submit_on(connection: Any, call: dict[str, Any]) -> dict[str, Any]:
+    return await _value_on(connection, "submit", call)
+
+
+async def enqueue_on(connection: Any, call: dict[str, Any]) -> dict[str, Any]:
+    return await _value_on(connection, "enqueue", call)
+
+
+async def _value_on(connection: Any, name: str, params: dict[str, Any]) -> Any:
     with translated():
         cursor = await _settled(_execute(connection, name, params))
         row = await _settled(cursor.fetchone())

@@ -1,4 +1,4 @@
-"""Reading jobs."""
+"""Jobs: reading them, cancelling and retrying them."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -7,84 +7,125 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
-from batchmill.domain.job import JobError, JobRecord, JobState, Progress, shown_labels
+from batchmill.domain.filter import Filter
+from batchmill.domain.job import JobError, JobLine, JobRecord, JobState, Progress, shown_labels
 from batchmill.errors import NotFound
-from batchmill.store.database import Database
+from batchmill.store.database import Database, rows
+from batchmill.store.listing import filter_params, page_size, walking_indexes
 
 PAGE = 1_000
-# Of payloads and results that are in memory at once. A page has one job at least.
+# Bytes of payloads and results that are in memory at once. A page has at least one job.
 PAGE_BYTES = 256 * 1024
+MOST_LISTED = 100_000
+MOST_LISTED_OF_BATCH = 10_000
 
 
-async def get(database: Database, job_id: int) -> JobRecord:
-    found = await get_written(database, job_id)
-    return replace(found, payload=_value(found.payload), result=_value(found.result))
+class JobStore:
+    def __init__(self, database: Database):
+        self._database = database
 
+    async def get(self, id: int) -> JobRecord:
+        found = await self.get_text(id)
+        return replace(found, payload=_value(found.payload), result=_value(found.result))
 
-async def get_written(database: Database, job_id: int) -> JobRecord:
-    """Its payload and result are JSON text, as they were stored."""
-    found = await database.rows("job", job=job_id)
-    if not found:
-        raise NotFound(f"There is no job {job_id}.")
-    return record(found[0])
+    async def get_text(self, id: int) -> JobRecord:
+        """The same, with payload and result as JSON text, as they were stored."""
+        row = await self._database.row("job", job=id)
+        if row is None:
+            raise NotFound(f"There is no job {id}.")
+        return _record(row)
 
+    async def cancel(self, id: int) -> bool:
+        """False if the job had ended."""
+        return bool(await self._database.value("cancel_job", job=id))
 
-async def of_batch(database: Database, batch_id: UUID) -> AsyncIterator[JobRecord]:
-    async for page in pages_of_batch(database, batch_id):
-        for job in page:
-            yield job
+    async def retry(self, id: int) -> None:
+        """Makes a failed job ready again, in the stage that failed."""
+        await self._database.value("retry_job", job=id)
 
+    async def watch(self, id: int) -> None:
+        """The end of the job is notified."""
+        await self._database.rows("watch_job", job=id)
 
-async def pages_of_batch(
-    database: Database, batch_id: UUID, count: int = PAGE
-) -> AsyncIterator[list[JobRecord]]:
-    after = -1
-    while page := await database.page(
-        "jobs_of_batch", batch=batch_id, after=after, count=count, bytes=PAGE_BYTES
-    ):
-        after = page[-1]["position"]
-        yield [record(row) for row in page]
+    async def newest(self, which: Filter) -> list[JobLine]:
+        """Of all batches, and without one."""
+        async with walking_indexes(self._database) as conn:
+            params = filter_params(JobState, which) | {"cap": MOST_LISTED}
+            return [_line(row) for row in await rows(conn, "list_jobs", params)]
 
+    async def lines_of_batch(self, which: Filter, batch_id: UUID) -> list[JobLine]:
+        """In the order of submission."""
+        found: list[JobLine] = []
+        after: int | None = -1
+        while after is not None and (left := page_size(which) - len(found)) > 0:
+            lines, after = await self.page_of_batch({**which, "count": left}, batch_id, after)
+            found += lines
+        return found
 
-async def results_of_batch(database: Database, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
-    """`id`, `position` and `result` of completed jobs; the result is JSON, as it was stored."""
-    after, has_more = -1, True
-    while has_more and (
-        page := await database.page(
-            "results_of_batch", batch=batch_id, after=after, count=PAGE, bytes=PAGE_BYTES
+    async def page_of_batch(
+        self, which: Filter, batch_id: UUID, after: int
+    ) -> tuple[list[JobLine], int | None]:
+        """The next ones, and the position from which to go on; None if there are no more.
+
+        It reads a bounded number of jobs, so there may be fewer than `count`, even none.
+        """
+        params = filter_params(JobState, which)
+        count = params["count"]
+        params["count"] += 1
+        found = await self._database.page(
+            "list_jobs_of_batch", batch=batch_id, after=after, look=_most_read(params), **params
         )
-    ):
-        after, has_more = page[0]["upto"], page[0]["has_more"]
-        for row in page:
-            if row["id"] is not None:
+        upto, is_last = found[0]["upto"], found[0]["is_last"]
+        lines = [_line(row) for row in found if row["id"] is not None]
+        if len(lines) > count:
+            return lines[:count], lines[count - 1].position
+        return lines, None if is_last else upto
+
+    async def of_batch(self, batch_id: UUID) -> AsyncIterator[JobRecord]:
+        async for page in self.pages_of_batch(batch_id):
+            for job in page:
+                yield job
+
+    async def pages_of_batch(
+        self, batch_id: UUID, count: int = PAGE
+    ) -> AsyncIterator[list[JobRecord]]:
+        after = -1
+        while page := await self._database.page(
+            "jobs_of_batch", batch=batch_id, after=after, count=count, bytes=PAGE_BYTES
+        ):
+            after = page[-1]["position"]
+            yield [_record(row) for row in page]
+
+    async def ended_of_batch(self, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
+        """`id`, `position` and `state` of jobs that have ended, each of them once, in the order of
+        submission. A completed one has a `result`, as JSON text; a failed one `code` and `message`.
+        """
+        after, has_more = -1, True
+        while has_more and (
+            page := await self._database.page(
+                "ended_of_batch", batch=batch_id, after=after, count=PAGE, bytes=PAGE_BYTES
+            )
+        ):
+            after, has_more = page[0]["upto"], page[0]["has_more"]
+            for row in page:
                 yield row
 
 
-async def failed_of_batch(database: Database, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
-    """`id`, `position`, `code` and `message` of failed jobs."""
-    async for row in _rows_of_batch(database, "failed_of_batch", batch_id):
-        yield row
+def _most_read(params: dict[str, Any]) -> int:
+    """An index has failed and cancelled jobs apart; others may have to be searched for."""
+    if params["state"] in (None, JobState.FAILED, JobState.CANCELLED) and params["task"] is None:
+        return params["count"]
+    return max(params["count"], MOST_LISTED_OF_BATCH)
 
 
-async def cancelled_of_batch(database: Database, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
-    """`id` and `position` of cancelled jobs."""
-    async for row in _rows_of_batch(database, "cancelled_of_batch", batch_id):
-        yield row
+def _line(row: dict[str, Any]) -> JobLine:
+    row.pop("upto", None)
+    row.pop("is_last", None)
+    row["state"] = JobState(row["state"])
+    return JobLine(**row)
 
 
-async def _rows_of_batch(
-    database: Database, query: str, batch_id: UUID
-) -> AsyncIterator[dict[str, Any]]:
-    after, has_more = -1, True
-    while has_more:
-        page = await database.page(query, batch=batch_id, after=after, count=PAGE)
-        for row in page:
-            after = row["position"]
-            yield row
-        has_more = len(page) == PAGE
-
-
-def record(row: dict[str, Any]) -> JobRecord:
+def _record(row: dict[str, Any]) -> JobRecord:
     row["state"] = JobState(row["state"])
     row["error"] = _error(row["error"]) if row["error"] else None
     row["progress"] = Progress(**row["progress"]) if row["progress"] else None

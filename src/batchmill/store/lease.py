@@ -11,7 +11,7 @@ from batchmill.store.errors import translated
 from batchmill.store.queries import queries
 
 
-class LeaseLine:
+class LeaseConnection:
     def __init__(self, dsn: str, worker: int, seconds: float):
         self._dsn = dsn
         self._params = {"worker": worker, "lease": seconds}

@@ -1,4 +1,4 @@
-"""One connection per process hears every NOTIFY and rings the bells of those who wait.
+"""One connection per process receives every NOTIFY and wakes up those who wait.
 
 Every role of the server can listen too, so notices name batches, jobs and workers by digests with a
 key that only the engine has.
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from psycopg.pq.abc import PGconn
 
 from batchmill.store.backoff import Backoff
-from batchmill.store.database import Database, rows
+from batchmill.store.database import PooledDatabase, rows
 from batchmill.store.errors import is_unavailable, translated
 
 log = logging.getLogger("batchmill.listen")
@@ -23,52 +23,56 @@ log = logging.getLogger("batchmill.listen")
 PLAIN = ("work", "upkeep")
 
 
-class Bell:
-    """Rings when its topic was heard of, or may have been while nobody listened."""
+class WakeUp:
+    """Is set when its topic was notified, or may have been while nobody listened."""
 
     def __init__(self) -> None:
-        self._rung = asyncio.Event()
+        self._event = asyncio.Event()
 
-    def ring(self) -> None:
-        self._rung.set()
+    def set(self) -> None:
+        self._event.set()
 
     async def wait(self, seconds: float) -> bool:
-        """True if it rang within the time; either way, it is quiet again afterwards."""
+        """True if it was set within the time. Either way it is not set afterwards."""
         # Not wait_for, which in Python 3.11 may swallow a cancellation.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._rung.wait()
-        heard = self._rung.is_set()
-        self._rung.clear()
-        return heard
+                await self._event.wait()
+        was_set = self._event.is_set()
+        self._event.clear()
+        return was_set
 
 
 class Listener:
-    """Hearing only makes things faster: whoever has a bell polls as well."""
+    """Notifications only make things faster: whoever waits for a wake-up polls as well."""
 
-    def __init__(self, database: Database):
+    def __init__(self, database: PooledDatabase):
         self._database = database
-        self._bells: defaultdict[str, set[Bell]] = defaultdict(set)
+        self._wake_ups: defaultdict[str, set[WakeUp]] = defaultdict(set)
         self._topics: dict[str, str] = {}
         self._key: bytes | None = None
         self._running: asyncio.Task[None] | None = None
         self.hears = False
 
+    @property
+    def can_hear(self) -> bool:
+        """Behind a pooler in transaction mode nothing can be heard."""
+        return not self._database.behind_pooler
+
     @contextmanager
-    def bell(self, *topics: str) -> Iterator[Bell]:
-        bell = Bell()
-        for topic in topics:
-            self._bells[topic].add(bell)
-            self._topics[self._payload(topic)] = topic
+    def subscribe(self, topic: str, wake_up: WakeUp | None = None) -> Iterator[WakeUp]:
+        """Sets the wake-up whenever the topic is notified."""
+        wake_up = wake_up or WakeUp()
+        self._wake_ups[topic].add(wake_up)
+        self._topics[self._payload(topic)] = topic
         self._start()
         try:
-            yield bell
+            yield wake_up
         finally:
-            for topic in topics:
-                self._bells[topic].discard(bell)
-                if not self._bells[topic]:
-                    del self._bells[topic]
-                    self._topics.pop(self._payload(topic), None)
+            self._wake_ups[topic].discard(wake_up)
+            if not self._wake_ups[topic]:
+                del self._wake_ups[topic]
+                self._topics.pop(self._payload(topic), None)
 
     async def close(self) -> None:
         if self._running is not None:
@@ -78,7 +82,7 @@ class Listener:
             self._running = None
 
     def _start(self) -> None:
-        if self._running is None and not self._database.behind_pooler:
+        if self._running is None and self.can_hear:
             self._running = asyncio.create_task(self._listen(), name="batchmill.listen")
 
     async def _listen(self) -> None:
@@ -98,25 +102,25 @@ class Listener:
             async with await self._database.connect() as conn:
                 (found,) = await rows(conn, "listening_key", {})
                 self._key = found["listening_key"]
-                self._topics = {self._payload(topic): topic for topic in self._bells}
+                self._topics = {self._payload(topic): topic for topic in self._wake_ups}
                 await conn.execute("listen batchmill")
                 self.hears = True
                 backoff.reset()
-                for topic in list(self._bells):
-                    self._ring(topic)
-                await self._ring_as_told(conn.pgconn)
+                for topic in list(self._wake_ups):
+                    self._wake(topic)
+                await self._receive(conn.pgconn)
 
-    async def _ring_as_told(self, pgconn: PGconn) -> None:
+    async def _receive(self, pgconn: PGconn) -> None:
         """Until the connection is lost. With psycopg's own `notifies` it would wake up ten times a
         second."""
-        loop, socket, told = asyncio.get_running_loop(), pgconn.socket, asyncio.Event()
-        loop.add_reader(socket, told.set)
+        loop, socket, readable = asyncio.get_running_loop(), pgconn.socket, asyncio.Event()
+        loop.add_reader(socket, readable.set)
         try:
-            while await told.wait():
-                told.clear()
+            while await readable.wait():
+                readable.clear()
                 pgconn.consume_input()
                 while notice := pgconn.notifies():
-                    self._ring(self._topics.get(notice.extra.decode(), ""))
+                    self._wake(self._topics.get(notice.extra.decode(), ""))
         finally:
             loop.remove_reader(socket)
 
@@ -126,6 +130,6 @@ class Listener:
             return topic
         return hashlib.sha256((self._key or b"") + topic.encode()).hexdigest()[:32]
 
-    def _ring(self, topic: str) -> None:
-        for bell in self._bells.get(topic, ()):
-            bell.ring()
+    def _wake(self, topic: str) -> None:
+        for wake_up in self._wake_ups.get(topic, ()):
+            wake_up.set()

@@ -1,8 +1,6 @@
-"""Who is told of a batch, and where."""
+"""Whom a batch notifies when it finishes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from uuid import UUID
 
 from batchmill.config import NotifySettings
@@ -10,61 +8,45 @@ from batchmill.domain.notification import NotificationRecord
 from batchmill.store.database import Database
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookCall:
-    """What calling a webhook takes, as of `now`; every one of `secrets` signs."""
+class NotificationStore:
+    def __init__(self, database: Database):
+        self._database = database
 
-    id: UUID
-    url: str
-    is_disabled: bool
-    now: datetime
-    secrets: list[str] = field(repr=False)
+    async def of_batch(self, batch_id: UUID) -> list[NotificationRecord]:
+        found = await self._database.rows("notifications_of_batch", batch=batch_id)
+        return [NotificationRecord(**row) for row in found]
 
+    async def add(self, batch_id: UUID, targets: Sequence[str]) -> None:
+        """If the batch has finished, they are notified at once."""
+        await self._database.rows("notify_batch", batch=batch_id, targets=list(targets))
 
-async def of_batch(database: Database, batch_id: UUID) -> list[NotificationRecord]:
-    found = await database.rows("notifications_of_batch", batch=batch_id)
-    return [NotificationRecord(**row) for row in found]
+    async def email(self, notification_id: UUID, tenant: str) -> str | None:
+        """The address to write to; None if the batch was deleted meanwhile."""
+        return await self._database.value(
+            "email_to_write", notification=notification_id, tenant=tenant
+        )
 
+    async def require_mail_quota(
+        self, emails: Sequence[str], tenant: str, settings: NotifySettings
+    ) -> None:
+        """Raises QuotaExceeded if an address or the tenant has no mails left in this hour."""
+        await self._database.rows(
+            "require_mail_room",
+            emails=list(emails),
+            tenant=tenant,
+            per_address=settings.mails_per_address,
+            per_tenant=settings.mails_per_tenant,
+        )
 
-async def webhook_to_call(
-    database: Database, notification_id: UUID, tenant: str
-) -> WebhookCall | None:
-    """None if the webhook or the batch was deleted meanwhile."""
-    found = await database.rows("webhook_to_call", notification=notification_id, tenant=tenant)
-    return WebhookCall(**found[0]) if found else None
-
-
-async def email_to_write(database: Database, notification_id: UUID, tenant: str) -> str | None:
-    """None if the batch was deleted meanwhile."""
-    return await database.value("email_to_write", notification=notification_id, tenant=tenant)
-
-
-async def require_mail_room(
-    database: Database, emails: Sequence[str], tenant: str, settings: NotifySettings
-) -> None:
-    """Raises QuotaExceeded if an address, or the tenant, has had its mails of the last hour."""
-    await database.rows(
-        "require_mail_room",
-        emails=list(emails),
-        tenant=tenant,
-        per_address=settings.mails_per_address,
-        per_tenant=settings.mails_per_tenant,
-    )
-
-
-async def count_mail(
-    database: Database, job_id: int, email: str, tenant: str, settings: NotifySettings
-) -> bool:
-    """False if the mail must not be sent: there were as many in the last hour as there may be."""
-    return await database.value(
-        "count_mail",
-        job=job_id,
-        email=email,
-        tenant=tenant,
-        per_address=settings.mails_per_address,
-        per_tenant=settings.mails_per_tenant,
-    )
-
-
-async def disable_webhook(database: Database, webhook_id: UUID, reason: str) -> None:
-    await database.rows("disable_webhook", webhook=webhook_id, reason=reason)
+    async def count_mail(
+        self, job_id: int, email: str, tenant: str, settings: NotifySettings
+    ) -> bool:
+        """False if the mail must not be sent: the address or the tenant has no mails left."""
+        return await self._database.value(
+            "count_mail",
+            job=job_id,
+            email=email,
+            tenant=tenant,
+            per_address=settings.mails_per_address,
+            per_tenant=settings.mails_per_tenant,
+        )

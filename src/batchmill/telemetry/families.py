@@ -11,8 +11,7 @@ from prometheus_client.core import (
     Metric,
 )
 
-from batchmill.store.admin import CAP
-from batchmill.store.gauges import MOST_LIMITS, Gauges
+from batchmill.store.overview import CAP, MOST_LIMITS, Gauges
 from batchmill.telemetry.meter import Meter
 
 STATES = ("ready", "scheduled", "running")

@@ -3,12 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from batchmill.telemetry.histogram import Histogram
-
-if TYPE_CHECKING:
-    from batchmill.worker.attempt import Attempt
 
 # From what is over at once to what takes hours.
 JOB_SECONDS = (
@@ -36,11 +32,12 @@ class Meter:
         # Of a process that serves streams.
         self.stream_clients: Callable[[], int] | None = None
 
-    def attempt_ended(self, attempt: "Attempt", outcome: str) -> None:
-        task = self.tasks[attempt.claim.task]
-        task.outcomes[outcome] += 1
-        if attempt.begun_at is not None:
-            task.runs.add(monotonic() - attempt.begun_at)
+    def attempt_ended(self, task: str, outcome: str, begun_at: float | None) -> None:
+        """`begun_at` is None if its handler was never called."""
+        meter = self.tasks[task]
+        meter.outcomes[outcome] += 1
+        if begun_at is not None:
+            meter.runs.add(monotonic() - begun_at)
 
     def job_waited(self, task: str, seconds: float) -> None:
         self.tasks[task].waits.add(seconds)

@@ -3,15 +3,11 @@
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from batchmill.errors import ConfigurationError
-from batchmill.store import gauges
-from batchmill.store.gauges import Gauges
+from batchmill.store.overview import Gauges
 from batchmill.telemetry.meter import Meter
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
 
 log = logging.getLogger("batchmill.metrics")
 
@@ -24,14 +20,14 @@ PATIENCE = 5.0
 class Metrics:
     """For the event loop of its mill. A database that is away makes nothing fail: it shows."""
 
-    def __init__(self, mill: "Mill"):
+    def __init__(self, read_gauges: Callable[[], Awaitable[Gauges]]):
         try:
             from batchmill.telemetry.families import exposition
         except ModuleNotFoundError:
             raise ConfigurationError(
                 "Metrics need the package prometheus-client: pip install 'batchmill[metrics]'."
             ) from None
-        self._mill = mill
+        self._read_gauges = read_gauges
         self._exposition = exposition
         self._asked: asyncio.Task[Gauges | None] | None = None
         self._asked_at = 0.0
@@ -54,8 +50,7 @@ class Metrics:
 
     async def _ask(self) -> Gauges | None:
         try:
-            await self._mill.open()
-            return await gauges.read(self._mill.database)
+            return await self._read_gauges()
         except Exception as error:
             log.warning("Metrics do without the database: %s", error)
             return None

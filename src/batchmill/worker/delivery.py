@@ -1,15 +1,15 @@
 """What hands jobs to workers. The truth about jobs stays in Postgres whatever delivers them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
-from batchmill.domain.exchange import Demand, Exchanged
+from batchmill.domain.demand import Delivered, Demand
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Outcome
 
 
 class Delivery(Protocol):
-    async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Exchanged:
+    async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Delivered:
         """Records outcomes, all or none, and claims what is asked for."""
         ...
 
@@ -22,3 +22,7 @@ class Delivery(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+# A delivery with a connection of its own, which gives up a call after so many seconds.
+NewDelivery = Callable[[float], Delivery]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from batchmill.domain import outcome
-from batchmill.domain.exchange import Demand
+from batchmill.domain.demand import Demand
 from batchmill.domain.failure import classify
 from batchmill.domain.job import Claim
 from batchmill.domain.outcome import Outcome

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
-from batchmill.store.lease import LeaseLine
+from batchmill.store.lease import LeaseConnection
 
 log = logging.getLogger("batchmill.worker")
 
@@ -27,7 +27,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        line: LeaseLine,
+        line: LeaseConnection,
         lease: float,
         on_cancelled: Callable[[list[int]], None],
         on_lost: Callable[[], None],

@@ -1,33 +1,30 @@
 """Counts and traces what a worker does, for those who asked for it."""
 
-from typing import TYPE_CHECKING
-
-from batchmill.domain.exchange import Exchanged
+from batchmill.domain.demand import Delivered
 from batchmill.domain.outcome import LOST, NAMES, Outcome
+from batchmill.engine import Engine
 from batchmill.telemetry import tracing
 from batchmill.worker.attempt import Attempt, Stop
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
 
 
 class Observer:
     """Whether there is anyone to trace for is found out once; counting may begin at any time."""
 
-    def __init__(self, mill: "Mill"):
-        self._mill = mill
+    def __init__(self, engine: Engine):
+        self._engine = engine
         self.spans = tracing.spans()
 
     def ended(self, attempt: Attempt, ended: Outcome | None, *, is_lost: bool) -> None:
-        if (meter := self._mill.meter) is not None:
-            meter.attempt_ended(attempt, _name(attempt, ended, is_lost))
+        if (meter := self._engine.meter) is not None:
+            name = _name(attempt, ended, is_lost)
+            meter.attempt_ended(attempt.claim.task, name, attempt.begun_at)
         if attempt.span is not None:
             name = _name(attempt, ended, is_lost)
             attempt.span.end(name, _code(name, ended))
 
-    def called(self, seconds: float, answer: Exchanged | None) -> None:
+    def called(self, seconds: float, answer: Delivered | None) -> None:
         """A call took so long, and had an answer or failed."""
-        meter = self._mill.meter
+        meter = self._engine.meter
         if meter is not None:
             meter.called(seconds, failed=answer is None)
             for claim in answer.claims if answer else ():

@@ -34,7 +34,7 @@ class Tasks(Protocol):
 
     @property
     def tasks(self) -> Mapping[str, Task[..., Any]]: ...
-    def find_task(self, task: Task[..., Any] | str) -> Task[..., Any]: ...
+    def find(self, task: Task[..., Any] | str) -> Task[..., Any]: ...
 
 
 class Runners:
@@ -128,7 +128,7 @@ class Runners:
             case {"result": result}:
                 return outcome.completed(claim, result)
             case {"advance": name, "payload": payload}:
-                target = self._tasks.find_task(name)
+                target = self._tasks.find(name)
                 return await self._advance(claim, target, target.payload.load(payload))
             case {"snooze": seconds}:
                 return snooze(claim, task, seconds)
@@ -139,7 +139,7 @@ class Runners:
     async def _detour(self, attempt: Attempt, asked: Advance | Snooze) -> Outcome:
         if isinstance(asked, Snooze):
             return snooze(attempt.claim, attempt.task, asked.seconds)
-        target = self._tasks.find_task(asked.task)
+        target = self._tasks.find(asked.task)
         return await self._advance(attempt.claim, target, asked.payload)
 
     async def _advance(self, claim: Claim, target: Task[..., Any], payload: Any) -> Outcome:

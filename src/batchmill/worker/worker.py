@@ -2,71 +2,34 @@
 
 import asyncio
 import logging
-import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from batchmill.client import Client
 from batchmill.errors import ConfigurationError, InvalidInput
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
-from batchmill.worker.shift import Shift
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
+from batchmill.worker.delivery import NewDelivery
+from batchmill.worker.options import WorkerOptions
+from batchmill.worker.session import WorkerSession, served_tasks
 
 log = logging.getLogger("batchmill.worker")
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
-    """`concurrency` jobs at once; `pools` bounds single tasks. While jobs end within milliseconds,
-    up to `prefetch` more are taken ahead, so that the next ones are at hand.
-
-    `lease` is how long the worker may be silent before others take its jobs, `grace` how long
-    running jobs may go on after a stop, `patience` how long an interrupted handler may take.
-    """
-
-    concurrency: int = 100
-    prefetch: int = 3_000
-    pools: dict[str, int] = field(default_factory=dict)
-    threads: int = 32
-    processes: int = os.cpu_count() or 1
-    lease: float = 30.0
-    grace: float = 30.0
-    patience: float = 5.0
-    upkeep: bool = True
-    name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
-
-    def __post_init__(self) -> None:
-        for name in ("concurrency", "threads", "processes", "lease"):
-            if not getattr(self, name) > 0:
-                raise InvalidInput(f"A worker's {name} must be over 0, not {getattr(self, name)}.")
-        for name in ("prefetch", "grace", "patience"):
-            if not getattr(self, name) >= 0:
-                raise InvalidInput(f"A worker's {name} is at least 0, not {getattr(self, name)}.")
-        for task, size in self.pools.items():
-            if not size > 0:
-                raise InvalidInput(
-                    f"The pool of {task} must be over 0, not {size}: to run none of its jobs, give "
-                    "the worker a mill without it."
-                )
-
-
 class Worker:
     """Runs the tasks of a mill; `run` returns after `stop`, or when the schema does not fit."""
 
-    def __init__(self, mill: "Mill", options: WorkerOptions):
-        if unknown := options.pools.keys() - mill.served_tasks.keys():
+    def __init__(self, mill: Client, options: WorkerOptions, new_delivery: NewDelivery):
+        if unknown := options.pools.keys() - served_tasks(mill).keys():
             raise InvalidInput(
                 f"There is a pool for {min(unknown)}, which is no task of this mill."
             )
         self._mill = mill
         self._options = options
+        self._new_delivery = new_delivery
         self._stopping = asyncio.Event()
         self.ready = asyncio.Event()
 
@@ -93,14 +56,14 @@ class Worker:
         running.result()
 
     async def run(self) -> None:
-        if not self._mill.tasks:
+        if not self._mill.engine.registry.tasks:
             raise ConfigurationError("This mill has no tasks: a worker would have nothing to do.")
-        await self._mill.open()
+        await self._mill.engine.open()
         backoff = Backoff()
         while not self._stopping.is_set():
-            shift = Shift(self._mill, self._options)
+            session = WorkerSession(self._mill, self._options, self._new_delivery)
             try:
-                await shift.begin()
+                await session.begin()
             except Exception as error:
                 if not is_unavailable(error) or not self.ready.is_set():
                     raise
@@ -109,7 +72,7 @@ class Worker:
                 continue
             backoff.reset()
             self.ready.set()
-            await shift.work(self._stopping)
+            await session.work(self._stopping)
 
 
 async def result_of(task: asyncio.Task[T]) -> T:

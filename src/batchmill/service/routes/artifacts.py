@@ -14,7 +14,7 @@ from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
 from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.service import AnyService
-from batchmill.store import artifacts
+from batchmill.store.artifacts import FIRST
 
 router = APIRouter(tags=["artifacts"], route_class=ProblemRoute)
 
@@ -32,7 +32,7 @@ async def upload_artifact(
     request: Request, service: AnyService, caller: Submitter, name: FileName
 ) -> schemas.Artifact:
     """Stores the body as it comes. The file expires in a day, unless a batch refers to it."""
-    record = await caller.mill.artifacts.save(
+    record = await caller.client.artifacts.save(
         name,
         request.stream(),
         media_type=announced_type(request),
@@ -55,12 +55,12 @@ def announced_size(request: Request) -> int | None:
 
 @router.get("/artifacts/{id}")
 async def get_artifact(caller: Reader, id: UUID) -> schemas.Artifact:
-    return schemas.Artifact.model_validate(await caller.mill.artifacts.get(id))
+    return schemas.Artifact.model_validate(await caller.client.artifacts.get(id))
 
 
 @router.delete("/artifacts/{id}", status_code=204)
 async def delete_artifact(caller: Submitter, id: UUID) -> None:
-    await caller.mill.artifacts.delete(id)
+    await caller.client.artifacts.delete(id)
 
 
 @router.post("/artifacts/{id}/link")
@@ -68,7 +68,7 @@ async def link_artifact(
     request: Request, caller: Reader, id: UUID, seconds: LinkSeconds = None
 ) -> schemas.Link:
     """A link for those who have no key."""
-    await caller.mill.artifacts.get(id)
+    await caller.client.artifacts.get(id)
     return await signed_link(request, caller, "batchmill.download_artifact", id, seconds)
 
 
@@ -93,8 +93,8 @@ async def download_artifact(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """The bytes; also with a signed link in place of a key."""
-    service.downloads.check_room(viewer.mill.tenant)
-    files = viewer.mill.artifacts
+    service.downloads.check_room(viewer.client.tenant)
+    files = viewer.client.artifacts
     record = await files.get(id)
     if if_none_match and etag(record) in if_none_match:
         return Response(status_code=304, headers={"ETag": etag(record)})
@@ -104,12 +104,12 @@ async def download_artifact(
         return RedirectResponse(native, 307)
     chunks = await files.open_record(record, *((part.start, part.stop) if part else ()))
     headers, status = download_headers(record, part), 206 if part else 200
-    return service.downloads.response(viewer.mill.tenant, chunks, headers=headers, status=status)
+    return service.downloads.response(viewer.client.tenant, chunks, headers=headers, status=status)
 
 
 @router.head("/artifacts/{id}/content", include_in_schema=False)
 async def head_artifact(viewer: ByKeyOrLink, id: UUID) -> Response:
-    return Response(headers=download_headers(await viewer.mill.artifacts.get(id)))
+    return Response(headers=download_headers(await viewer.client.artifacts.get(id)))
 
 
 @router.get(
@@ -120,7 +120,7 @@ async def head_artifact(viewer: ByKeyOrLink, id: UUID) -> Response:
 async def download_archive(service: AnyService, caller: Reader, id: UUID) -> Response:
     """All files that a batch made, as a ZIP with a manifest that says what is missing."""
     service.downloads.check_room(caller.tenant)
-    chunks, headers = await caller.mill.artifacts.archive(id), archive_headers(f"{id}.zip")
+    chunks, headers = await caller.client.artifacts.archive(id), archive_headers(f"{id}.zip")
     return service.downloads.response(caller.tenant, chunks, headers=headers)
 
 
@@ -133,10 +133,10 @@ async def list_artifacts(
     cursor: Cursor = None,
 ) -> schemas.Artifacts:
     """Files that went into a batch and came out of it."""
-    await caller.mill.batch(id).get()
+    await caller.client.batch(id).get()
     pages = Pages(caller, f"artifacts of {id}")
-    (after,) = await pages.place(cursor, UUID) or (artifacts.FIRST,)
-    found = await artifacts.page_of_batch(caller.mill.database, id, kind, after, size + 1)
+    (after,) = await pages.place(cursor, UUID) or (FIRST,)
+    found = await caller.client.store.artifacts.page_of_batch(id, kind, after, size + 1)
     return schemas.Artifacts(
         artifacts=[schemas.Artifact.model_validate(each) for each in found[:size]],
         next=await pages.next(found, size, lambda last: (last.id,)),

@@ -15,7 +15,6 @@ from batchmill.service.requests import ProblemRoute
 from batchmill.service.results import merged
 from batchmill.service.service import AnyService
 from batchmill.service.submitting import submit_request
-from batchmill.store import admin
 
 router = APIRouter(prefix="/batches", tags=["batches"], route_class=ProblemRoute)
 
@@ -55,8 +54,7 @@ async def list_batches(
 ) -> schemas.Batches:
     """The newest first. A page has fewer than `size` if their labels are large."""
     pages = Pages(caller, "batches")
-    found, has_more = await admin.page_of_batches(
-        caller.mill.database,
+    found, has_more = await caller.client.store.batches.page(
         {"state": state, "task": task, "count": size},
         before=await pages.place(cursor, datetime.fromisoformat, UUID),
     )
@@ -68,7 +66,7 @@ async def list_batches(
 
 @router.get("/{id}", name="batchmill.get_batch", summary="Get Batch")
 async def get_batch(request: Request, caller: Reader, id: UUID) -> schemas.Batch:
-    return schemas.batch(await caller.mill.batch(id).get(), request)
+    return schemas.batch(await caller.client.batch(id).get(), request)
 
 
 @router.get("/{id}/jobs")
@@ -79,12 +77,12 @@ async def list_jobs(
     fewer than `size`, even none, and a `next` all the same."""
     pages = Pages(caller, f"jobs of {id}")
     (after,) = await pages.place(cursor, int) or (-1,)
-    found, upto = await admin.list_jobs_of_batch(
-        caller.mill.database, {"state": state, "count": size}, id, after
+    found, upto = await caller.client.store.jobs.page_of_batch(
+        {"state": state, "count": size}, id, after
     )
     if not found:
         # Raises an error if there is no such batch.
-        await caller.mill.batch(id).get()
+        await caller.client.batch(id).get()
     return schemas.Jobs(
         jobs=schemas.job_lines(found),
         next=None if upto is None else await pages.cursor(upto),
@@ -99,25 +97,25 @@ async def list_jobs(
 async def get_results(request: Request, service: AnyService, caller: Reader, id: UUID) -> Response:
     """Results in the order of submission, and beside them what went wrong."""
     service.downloads.check_room(caller.tenant)
-    body = schemas.batch(await caller.mill.batch(id).get(), request)
-    chunks = merged(caller.mill.database, body)
+    body = schemas.batch(await caller.client.batch(id).get(), request)
+    chunks = merged(caller.client.store.jobs, body)
     return service.downloads.response(caller.tenant, chunks, media_type="application/json")
 
 
 @router.post("/{id}/cancel")
 async def cancel_batch(caller: Submitter, id: UUID) -> schemas.Counted:
     """Waiting jobs never start, running ones are interrupted."""
-    return schemas.Counted(jobs=await caller.mill.batch(id).cancel())
+    return schemas.Counted(jobs=await caller.client.batch(id).cancel())
 
 
 @router.post("/{id}/retry")
 async def retry_batch(caller: Submitter, id: UUID) -> schemas.Counted:
     """Puts all failed jobs back to work."""
-    retried = await caller.mill.batch(id).retry()
+    retried = await caller.client.batch(id).retry()
     return schemas.Counted(jobs=retried)
 
 
 @router.delete("/{id}", status_code=204)
 async def delete_batch(caller: Submitter, id: UUID) -> None:
     """Deletes the finished batch with its jobs, results, events and files."""
-    await caller.mill.batch(id).delete()
+    await caller.client.batch(id).delete()

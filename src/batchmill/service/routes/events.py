@@ -53,7 +53,7 @@ async def follow_batch(
 ) -> Response:
     """Follow a batch: Server-Sent Events, until the batch ends. A signed link does for a key."""
     known = number_of(last_event_id or after or "0")
-    return await service.streams.follow(viewer.mill, id, known, key=viewer.key)
+    return await service.streams.follow(viewer.client, id, known, key=viewer.key)
 
 
 @router.post("/batches/{id}/events/link")
@@ -61,7 +61,7 @@ async def link_events(
     request: Request, caller: Reader, id: UUID, seconds: LinkSeconds = None
 ) -> schemas.Link:
     """A link to follow the batch by, for a browser's EventSource, which can send no key."""
-    await caller.mill.batch(id).get()
+    await caller.client.batch(id).get()
     return await signed_link(request, caller, "batchmill.follow_batch", id, seconds)
 
 

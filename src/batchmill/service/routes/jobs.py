@@ -11,7 +11,6 @@ from batchmill.service import schemas, written
 from batchmill.service.caller import Reader, Submitter
 from batchmill.service.pages import digits
 from batchmill.service.requests import ProblemRoute
-from batchmill.store import jobs
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=ProblemRoute)
 
@@ -25,7 +24,7 @@ JobId = Annotated[int, BeforeValidator(digits), Path(ge=1, le=2**63 - 1)]
 )
 async def get_job(caller: Reader, id: JobId) -> Response:
     """With its attempts that failed."""
-    record = await jobs.get_written(caller.mill.database, id)
+    record = await caller.client.store.jobs.get_text(id)
     texts = {"payload": record.payload, "result": record.result}
     return written.answer(written.with_texts(schemas.Job.model_validate(record), texts))
 
@@ -39,7 +38,7 @@ async def get_job(caller: Reader, id: JobId) -> Response:
 )
 async def get_result(caller: Reader, id: JobId) -> Response:
     """The bare result; 409 while there is none."""
-    record = await jobs.get_written(caller.mill.database, id)
+    record = await caller.client.store.jobs.get_text(id)
     if record.state is not JobState.COMPLETED:
         raise Conflict(f"Job {id} is {record.state}, so it has no result.")
     return written.answer(record.result or "null")
@@ -47,11 +46,11 @@ async def get_result(caller: Reader, id: JobId) -> Response:
 
 @router.post("/{id}/cancel")
 async def cancel_job(caller: Submitter, id: JobId) -> schemas.Counted:
-    return schemas.Counted(jobs=int(await caller.mill.job(id).cancel()))
+    return schemas.Counted(jobs=int(await caller.client.job(id).cancel()))
 
 
 @router.post("/{id}/retry")
 async def retry_job(caller: Submitter, id: JobId) -> schemas.Counted:
     """Puts a failed job back to work, from the stage it failed at."""
-    await caller.mill.job(id).retry()
+    await caller.client.job(id).retry()
     return schemas.Counted(jobs=1)

@@ -8,7 +8,6 @@ from batchmill.service import schemas, written
 from batchmill.service.caller import Administrator, Reader
 from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
-from batchmill.store import schedules
 
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=ProblemRoute)
 
@@ -24,7 +23,7 @@ async def list_schedules(caller: Reader, size: Size = 100, cursor: Cursor = None
     """In the order of their names. A page has fewer than `size` if their payloads are large."""
     pages = Pages(caller, "schedules")
     after = await pages.place(cursor, str, str) or ("", "")
-    found, has_more = await schedules.page(caller.mill.database, after, size)
+    found, has_more = await caller.client.store.schedules.page(after, size)
     next = await pages.cursor(found[-1]["name"], found[-1]["tenant"]) if has_more else None
     lines = written.list_of(
         written.with_texts(schemas.Schedule.model_validate(row), {"payload": row["payload"]})
@@ -41,7 +40,7 @@ async def save_schedule(
 ) -> schemas.Schedule:
     """Makes a schedule, or changes the one of that name."""
     given = body.model_dump(exclude={"cron", "task", "payload"})
-    saved = await caller.mill.schedules.save(
+    saved = await caller.client.schedules.save(
         name, body.cron, body.task, body.payload, tenant=caller.tenant, **given
     )
     return schemas.Schedule.model_validate(saved)
@@ -50,17 +49,17 @@ async def save_schedule(
 @router.post("/{name}/pause")
 async def pause_schedule(caller: Administrator, name: ScheduleName) -> schemas.Schedule:
     """Lets it fire no more until it is resumed."""
-    found = await caller.mill.schedules.pause(name, tenant=caller.tenant)
+    found = await caller.client.schedules.pause(name, tenant=caller.tenant)
     return schemas.Schedule.model_validate(found)
 
 
 @router.post("/{name}/resume")
 async def resume_schedule(caller: Administrator, name: ScheduleName) -> schemas.Schedule:
-    found = await caller.mill.schedules.resume(name, tenant=caller.tenant)
+    found = await caller.client.schedules.resume(name, tenant=caller.tenant)
     return schemas.Schedule.model_validate(found)
 
 
 @router.delete("/{name}", status_code=204)
 async def delete_schedule(caller: Administrator, name: ScheduleName) -> None:
     """What it has started goes on."""
-    await caller.mill.schedules.delete(name, tenant=caller.tenant)
+    await caller.client.schedules.delete(name, tenant=caller.tenant)

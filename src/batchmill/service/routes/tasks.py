@@ -9,7 +9,6 @@ from batchmill.service import schemas
 from batchmill.service.caller import Operator, Reader
 from batchmill.service.requests import ProblemRoute
 from batchmill.service.service import AnyService, Service
-from batchmill.store import admin
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=ProblemRoute)
 
@@ -19,7 +18,7 @@ TaskName = Annotated[str, Path(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 @router.get("")
 async def list_tasks(caller: Reader) -> schemas.Tasks:
     """Those that can be submitted to."""
-    found = await caller.mill.database.rows("tasks")
+    found = await caller.client.store.tasks.all()
     return schemas.Tasks(tasks=[schemas.Task(**row) for row in found])
 
 
@@ -37,5 +36,5 @@ async def resume_task(service: AnyService, caller: Operator, name: TaskName) -> 
 
 
 async def require_task(service: Service, name: str) -> None:
-    if name not in await admin.task_names(service.mill.database):
+    if name not in await service.mill.store.tasks.names():
         raise NotFound(f'There is no task "{name}".')

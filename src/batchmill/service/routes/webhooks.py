@@ -16,7 +16,7 @@ router = APIRouter(tags=["notifications"], route_class=ProblemRoute)
 @router.post("/webhooks", status_code=201)
 async def save_webhook(caller: Submitter, body: schemas.NewWebhook) -> schemas.WebhookWithSecret:
     """Registers a URL; the secret that signs what is sent there comes in the answer."""
-    record = await caller.mill.webhooks.save(body.url, tenant=caller.tenant)
+    record = await caller.client.webhooks.save(body.url, tenant=caller.tenant)
     return schemas.WebhookWithSecret.model_validate(record)
 
 
@@ -27,7 +27,7 @@ async def list_webhooks(
     """The oldest first."""
     pages = Pages(caller, "webhooks")
     after = await pages.place(cursor, datetime.fromisoformat, UUID)
-    found = await caller.mill.webhooks.all(after=after, count=size + 1)
+    found = await caller.client.webhooks.all(after=after, count=size + 1)
     return schemas.Webhooks(
         webhooks=[schemas.Webhook.model_validate(each) for each in found[:size]],
         next=await pages.next(found, size, lambda last: (last.created_at, last.id)),
@@ -36,30 +36,30 @@ async def list_webhooks(
 
 @router.get("/webhooks/{id}")
 async def get_webhook(caller: Reader, id: UUID) -> schemas.Webhook:
-    return schemas.Webhook.model_validate(await caller.mill.webhooks.get(id))
+    return schemas.Webhook.model_validate(await caller.client.webhooks.get(id))
 
 
 @router.post("/webhooks/{id}/rotate")
 async def rotate_webhook(caller: Submitter, id: UUID) -> schemas.WebhookWithSecret:
     """A new secret; the one before signs too for a day."""
-    return schemas.WebhookWithSecret.model_validate(await caller.mill.webhooks.rotate(id))
+    return schemas.WebhookWithSecret.model_validate(await caller.client.webhooks.rotate(id))
 
 
 @router.post("/webhooks/{id}/enable")
 async def enable_webhook(caller: Submitter, id: UUID) -> schemas.Webhook:
     """After it was disabled because the receiver said that it is gone."""
-    return schemas.Webhook.model_validate(await caller.mill.webhooks.enable(id))
+    return schemas.Webhook.model_validate(await caller.client.webhooks.enable(id))
 
 
 @router.delete("/webhooks/{id}", status_code=204)
 async def delete_webhook(caller: Submitter, id: UUID) -> None:
-    await caller.mill.webhooks.delete(id)
+    await caller.client.webhooks.delete(id)
 
 
 @router.post("/batches/{id}/notifications")
 async def notify(caller: Submitter, id: UUID, body: schemas.Targets) -> schemas.Notifications:
     """Tells more of them when the batch finishes; at once if it has."""
-    found = await caller.mill.batch(id).notify(*body.targets)
+    found = await caller.client.batch(id).notify(*body.targets)
     return schemas.Notifications(
         notifications=[schemas.Notification.model_validate(each) for each in found]
     )
@@ -67,7 +67,7 @@ async def notify(caller: Submitter, id: UUID, body: schemas.Targets) -> schemas.
 
 @router.get("/batches/{id}/notifications")
 async def list_notifications(caller: Reader, id: UUID) -> schemas.Notifications:
-    found = await caller.mill.batch(id).notifications()
+    found = await caller.client.batch(id).notifications()
     return schemas.Notifications(
         notifications=[schemas.Notification.model_validate(each) for each in found]
     )

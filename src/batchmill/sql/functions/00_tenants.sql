@@ -29,10 +29,15 @@ return coalesce((select rolbypassrls from pg_roles where rolname = role), false)
 
 -- The tenant that a call acts for, null for all of them.
 create function acting_tenant() returns text
-language plpgsql stable as $$
+language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
-    seen text := seen_tenant();
+    seen text;
 begin
+    -- The owner itself, the most common caller. As a definer's function, this one runs as the owner.
+    if session_user = current_user and current_setting('role') = 'none' then
+        return null;
+    end if;
+    seen := seen_tenant();
     if seen = '' and current_setting('role') = 'batchmill_tenant'
         and pg_has_role(session_user, current_user, 'member') then
         raise exception 'No tenant is set: call set_config(''batchmill.tenant'', …, true).'

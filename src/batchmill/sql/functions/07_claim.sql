@@ -17,8 +17,10 @@ declare
     at_once json;
     open bigint[];
 begin
-    perform hold_limits_shared();
-    perform recognise_server();
+    perform pg_advisory_xact_lock_shared(hashtext('batchmill.limits'));
+    if current_setting('batchmill.knows_server', true) is distinct from 'yes' then
+        perform recognise_server();
+    end if;
     submitted := submitted_jobs(since);
     if submitted <> '{}' then
         at_once := start_at_once(submitted, worker, claim.tasks, wants, want, since);
@@ -36,17 +38,19 @@ end $$;
 -- Keeps fences apart from those of a server that this one replaced. A standby that is promoted may not have received
 -- the last commits, and a server that crashed with `synchronous_commit` off may have lost some: the fences in them would
 -- be issued again, and an outcome of a lost attempt could pass for one of a new attempt. So a server that was started
--- since the last claim skips more fences than can have been lost.
+-- since the last claim skips more fences than can have been lost. A session ends with its server, so its first
+-- claim checks this, and the others need not.
 create function recognise_server() returns void
 language plpgsql as $$
 begin
-    if exists (select from server where started_at = pg_postmaster_start_time()) then
-        return;
+    if not exists (select from server where started_at = pg_postmaster_start_time()) then
+        update server set started_at = pg_postmaster_start_time()
+        where started_at <> pg_postmaster_start_time();
+        if found then
+            perform setval('fences', nextval('fences') + 4294967296);
+        end if;
     end if;
-    update server set started_at = pg_postmaster_start_time() where started_at <> pg_postmaster_start_time();
-    if found then
-        perform setval('fences', nextval('fences') + 4294967296);
-    end if;
+    perform set_config('batchmill.knows_server', 'yes', false);
 end $$;
 
 -- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long
@@ -100,15 +104,8 @@ begin
     perform wait_in_lanes(job_ids, clock());
 end $$;
 
--- Whether nothing is due of what waits, and no limit counts any job.
-create function is_quiet(next_at timestamptz, moment timestamptz) returns boolean
-language plpgsql as $$
-begin
-    return (next_at <= moment) is not true and not exists (select from limits where counts);
-end $$;
-
--- The everyday case of jobs that come to an idle worker, all alike: they start without having waited in
--- their lane. Null where that cannot be.
+-- The common case of jobs that are submitted while nothing waits and no limit counts: they start without
+-- waiting in their lane. Null if that is not the case.
 create function start_at_once(
     job_ids bigint[], worker bigint, of_tasks text[], wants integer[], want integer, since xid8,
     refused bigint[] default '{}'
@@ -120,7 +117,7 @@ declare
     lane lanes;
     claimed json;
 begin
-    if cardinality(job_ids) > want or not is_quiet(next_at, moment) then
+    if cardinality(job_ids) > want or next_at <= moment or exists (select from limits where counts) then
         return null;
     end if;
     update lanes l set running = l.running + cardinality(job_ids)
@@ -344,35 +341,42 @@ begin
         last_tenants, last_tenant);
 end $$;
 
--- What a claim returns, and whether its worker now waits for more.
+-- What a claim returns. Notes whether its worker now waits for more jobs; it is an error if the worker is not
+-- live. Locks the worker's row, so that a claim and marking the worker lost serialise: a worker that is marked
+-- lost has started all that it ever will. `alone` is true if no other worker is live.
+--
+-- All jobs of transactions that are older than the snapshot's are visible by now, or never will be. So once no
+-- submitted job is left, the next claim need not look for older ones: `since` moves on.
 create function answered(
     claimed json, taken integer, passed_over boolean, worker bigint, want integer,
     next_at timestamptz, since xid8, refused bigint[], moment timestamptz,
     last_tenants text[] default null, last_tenant text default null
 ) returns json
 language plpgsql as $$
+declare
+    wants_more boolean := taken < want and (next_at > moment) is not false;
+    was_idle boolean;
+    alone boolean;
 begin
-    return json_build_object(
-        'claimed', claimed,
-        'passed_over', passed_over,
-        'alone', require_live(worker, taken < want and (next_at > moment) is not false),
-        'wait', extract(epoch from next_at - moment),
-        'since', seen_until(since),
-        'last_tenants', last_tenants,
-        'last_tenant', last_tenant,
-        'refused', refused);
-end $$;
-
--- Whoever finds a worker lost or stopped can be sure that it starts nothing any more: this waits for
--- that to be decided, and that waits until this has committed. `alone` tells that no other worker is.
-create function require_live(worker bigint, wants_more boolean, out alone boolean)
-language plpgsql as $$
-begin
-    update workers w set idle = wants_more where w.id = worker and w.state = 'live'
-    returning not exists (select from workers o where o.state = 'live' and o.id <> w.id) into alone;
+    select w.idle, not exists (select from workers o where o.state = 'live' and o.id <> w.id)
+    into was_idle, alone
+    from workers w where w.id = worker and w.state = 'live' for no key update of w;
     if not found then
         raise exception 'Worker % is not live.', worker using errcode = 'BM010';
     end if;
+    if was_idle <> wants_more then
+        update workers w set idle = wants_more where w.id = worker;
+    end if;
+    return json_build_object(
+        'claimed', claimed,
+        'passed_over', passed_over,
+        'alone', alone,
+        'wait', extract(epoch from next_at - moment),
+        'since', case when exists (select from jobs where lane_id is null and submitted_by >= since)
+            then since else pg_snapshot_xmin(pg_current_snapshot()) end,
+        'last_tenants', last_tenants,
+        'last_tenant', last_tenant,
+        'refused', refused);
 end $$;
 
 -- When there may be work next, if that is known.
@@ -390,15 +394,6 @@ begin
                  order by ready_at limit 1)) l
             union all
             select opens_at from limits where parked and opens_at > moment) soon);
-end $$;
-
--- Whatever was submitted by older transactions than the snapshot knows as open can be seen by now, or
--- never will; so once nothing is left, the next claim need not look at what lies before.
-create function seen_until(since xid8) returns xid8
-language plpgsql as $$
-begin
-    return case when exists (select from jobs where lane_id is null and submitted_by >= since)
-        then since else pg_snapshot_xmin(pg_current_snapshot()) end;
 end $$;
 
 -- Decides lane by lane how many jobs start, and starts them. `passed_over` tells that a limited lane was

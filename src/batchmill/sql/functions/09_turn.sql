@@ -17,15 +17,18 @@ declare
     limit_ids bigint[];
     refused bigint[];
 begin
-    perform hold_limits_shared();
-    perform recognise_server();
+    perform pg_advisory_xact_lock_shared(hashtext('batchmill.limits'));
+    if current_setting('batchmill.knows_server', true) is distinct from 'yes' then
+        perform recognise_server();
+    end if;
     submitted := submitted_jobs(since);
     ending := lanes_to_finish(o);
     if submitted = '{}' then
         perform lock_lanes(ending);
     else
         perform lock_lanes(ending || lanes_of_submitted(submitted));
-        if is_quiet(ready_next(turn.tasks, clock()), clock()) then
+        if (ready_next(turn.tasks, clock()) <= clock()) is not true
+            and not exists (select from limits where counts) then
             refused := finish_held(o, lock_above(ending));
             return coalesce(
                 start_at_once(submitted, worker, turn.tasks, wants, want, since, refused),

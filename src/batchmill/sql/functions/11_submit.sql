@@ -1,18 +1,17 @@
 -- Errors of class BM are batchmill's own; store/errors.py turns them into typed exceptions.
 
--- The task that a caller names. Tenants may name entry points only. Names its table in full, which is
--- cheaper than a search path for each job that is submitted.
-create function known_task(task_name text) returns batchmill.tasks
+-- The task that a caller names. Those who act for one tenant may name entry points only.
+create function known_task(task_name text, acting_for text) returns batchmill.tasks
 language plpgsql as $$
 declare
-    known batchmill.tasks;
+    known tasks;
 begin
-    select * into known from batchmill.tasks where name = task_name;
-    if known.name is null or batchmill.is_builtin(task_name) then
+    select * into known from tasks where name = task_name;
+    if known.name is null or is_builtin(task_name) then
         raise exception 'No task "%" is registered: start a worker that has it, or check the name.', task_name
             using errcode = 'BM001';
     end if;
-    if not known.entry and batchmill.acting_tenant() is not null then
+    if not known.entry and acting_for is not null then
         raise exception 'Tenants cannot submit to "%": declare it with @mill.task(entry=True) if they may.',
             task_name using errcode = 'BM014';
     end if;
@@ -23,9 +22,7 @@ end $$;
 create function require_scheduled_entry() returns trigger
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
-    if acting_tenant() is not null then
-        perform known_task(new.task);
-    end if;
+    perform known_task(new.task, acting) from acting_tenant() as acting where acting is not null;
     return new;
 end $$;
 
@@ -185,7 +182,7 @@ declare
     of_key text := coalesce(options ->> 'key', '');
     due timestamptz := due_at(options, moment);
     expiry timestamptz := expiry_of(options, greatest(due, moment));
-    known tasks := known_task(enqueue.task);
+    known tasks := known_task(enqueue.task, acting);
     request requests;
     hit json;
     duplicate boolean := false;
@@ -258,7 +255,7 @@ declare
     of_tenant text := coalesce(acting, options ->> 'tenant', 'default');
     due timestamptz := due_at(options, moment);
     expiry timestamptz := expiry_of(options, greatest(due, moment));
-    known tasks := known_task(submit.task);
+    known tasks := known_task(submit.task, acting);
     of_priority integer := coalesce((options ->> 'priority')::integer, 0);
     bare boolean := coalesce((options ->> 'bare')::boolean, false);
     more boolean := coalesce((options ->> 'more')::boolean, false);
@@ -280,7 +277,7 @@ begin
         end if;
     else
         if options ? 'on_finish' then
-            perform known_task(options ->> 'on_finish');
+            perform known_task(options ->> 'on_finish', acting);
         end if;
         if options ? 'idempotency_key' then
             request := take_request(of_tenant, options ->> 'idempotency_key',

@@ -117,8 +117,12 @@ begin
         where tenant = of_tenant and finished_at is null
     ) + (
         select count(*) from (
-            select from jobs where tenant = of_tenant and batch_id is null and not is_builtin(task)
-            limit at_most) single);
+            (select from jobs where tenant = of_tenant and lane_id is null and not is_builtin(task)
+             limit at_most)
+            union all
+            (select from lanes l join jobs j on j.lane_id = l.id
+             where l.tenant = of_tenant and l.batch_id is null and not is_builtin(l.task)
+             limit at_most)) single);
 end $$;
 
 create function refuse_over(what text, used bigint, most bigint, retry_after float8) returns void

@@ -7,7 +7,7 @@ create function save_schedule(
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     owner text := coalesce(acting_tenant(), of_tenant);
-    known tasks := known_task(of_task);
+    known tasks := known_task(of_task, acting_tenant());
     saved schedules;
 begin
     perform check_job(known, json_build_object('payload', of_payload, 'key', of_key, 'priority', of_priority));

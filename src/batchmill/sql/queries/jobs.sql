@@ -21,7 +21,7 @@ select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s a
 
 -- name: check_job
 select batchmill.check_job(t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
-from batchmill.known_task(%(task)s) t
+from batchmill.known_task(%(task)s, null) t
 
 -- name: claim
 select batchmill.claim(%(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer,
@@ -90,33 +90,17 @@ select * from (
       and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
 ) jobs order by position
 
--- name: results_of_batch
--- Also how far the page reaches, as none of its jobs may have completed, and whether any ended after it.
+-- name: ended_of_batch
+-- A page of jobs that have ended. Also how far the page reaches, and whether any ended after it.
 with page as materialized (
     select batchmill.page_end(%(batch)s, %(after)s::bigint, %(count)s::bigint, %(bytes)s::bigint, true)
         as upto),
 rest as materialized (
     select batchmill.page_end(%(batch)s, upto, 1, 0, true) is not null as has_more from page)
-select page.upto, rest.has_more, f.id, f.position, f.result
-from page cross join rest left join lateral (
-    select id, position, coalesce(result, 'null')::text as result from batchmill.finished
-    where batch_id = %(batch)s and position > %(after)s::bigint and position <= page.upto
-      and state = 'completed'
-      and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
-) f on true
-where page.upto is not null
-order by f.position
-
--- name: failed_of_batch
-select id, position, coalesce(error ->> 'code', '') as code, coalesce(error ->> 'message', '') as message
+select (select upto from page), (select has_more from rest), id, position, state,
+    case state when 'completed' then coalesce(result, 'null')::text end as result,
+    coalesce(error ->> 'code', '') as code, coalesce(error ->> 'message', '') as message
 from batchmill.finished
-where batch_id = %(batch)s and state = 'failed' and position > %(after)s::bigint
+where batch_id = %(batch)s and position > %(after)s::bigint and position <= (select upto from page)
   and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
-order by position limit %(count)s::bigint
-
--- name: cancelled_of_batch
-select id, position
-from batchmill.finished
-where batch_id = %(batch)s and state = 'cancelled' and position > %(after)s::bigint
-  and expires_on = (select expires_on from batchmill.batches where id = %(batch)s)
-order by position limit %(count)s::bigint
+order by position

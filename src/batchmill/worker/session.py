@@ -1,35 +1,33 @@
-"""One registration of a worker: its parts, from register to drain or to the loss of its lease."""
+"""One registration of a worker: its parts, from registering to draining or losing the lease.
+
+A job goes through them in one direction: dispatcher → executor → runners → outbox, from which the
+next call of the dispatcher takes its outcome.
+"""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batchmill.artifacts.attempt import JobArtifacts
+from batchmill.client import Client
 from batchmill.domain import outcome
-from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Outcome
-from batchmill.errors import JobCancelled, LeaseLost
+from batchmill.domain.task import Task
 from batchmill.maintenance.upkeep import Upkeep
-from batchmill.store.database import rows
-from batchmill.store.delivery import PostgresDelivery, finish_call
-from batchmill.store.errors import is_unavailable, translated
-from batchmill.store.lease import LeaseLine
+from batchmill.store.errors import is_unavailable
 from batchmill.worker.attempt import Attempt, Stop
-from batchmill.worker.exchange import Exchange
+from batchmill.worker.delivery import NewDelivery
+from batchmill.worker.dispatcher import Dispatcher
 from batchmill.worker.executor import Executor
 from batchmill.worker.heartbeat import Heartbeat
 from batchmill.worker.observer import Observer
+from batchmill.worker.options import WorkerOptions
+from batchmill.worker.outbox import Outbox
 from batchmill.worker.reporter import Reporter
 from batchmill.worker.runners import Runners
-
-if TYPE_CHECKING:
-    from psycopg import AsyncConnection
-
-    from batchmill.mill import Mill
-    from batchmill.worker.worker import WorkerOptions
+from batchmill.worker.services import AttemptServices
 
 log = logging.getLogger("batchmill.worker")
 
@@ -38,29 +36,26 @@ CALLS = 2
 BUILTIN_SHARE = 10
 
 
-class Shift:
-    """Also the desk where its attempts leave what they have to say."""
-
-    def __init__(self, mill: "Mill", options: "WorkerOptions"):
-        self.mill = mill
+class WorkerSession:
+    def __init__(self, mill: Client, options: WorkerOptions, new_delivery: NewDelivery):
+        self._engine = mill.engine
         self._options = options
-        self._database = mill.database
+        self._tasks = served_tasks(mill)
         self._lost = asyncio.Event()
-        self._files: dict[int, JobArtifacts] = {}
-        self._deliveries = [
-            PostgresDelivery(mill.database, patience=options.lease / 2) for _ in range(CALLS)
-        ]
+        self._outbox = Outbox()
+        self._deliveries = [new_delivery(options.lease / 2) for _ in range(CALLS)]
         self._reporter = Reporter(self._deliveries[0], self._refused)
-        self._observer = Observer(mill)
+        self._observer = Observer(self._engine)
+        self._services = AttemptServices(mill, self._reporter)
         self._runners = Runners(
-            mill,
-            self,
+            self._engine.registry,
+            self._services,
             threads=options.threads,
             processes=options.processes,
             patience=options.patience,
         )
         self._executor = Executor(
-            mill.served_tasks,
+            self._tasks,
             self._runners,
             self._ended,
             concurrency=options.concurrency,
@@ -71,22 +66,22 @@ class Shift:
         )
 
     async def begin(self) -> None:
-        await self.mill.register_tasks(self.mill.served_tasks)
+        await self._engine.store.tasks.register(self._tasks)
         options = self._options
-        self._worker = await self._database.value(
-            "register_worker",
-            name=options.name,
+        self._worker = await self._engine.store.workers.register(
+            options.name,
             version=version("batchmill"),
-            tasks=list(self.mill.served_tasks),
+            tasks=list(self._tasks),
             concurrency=options.concurrency,
             lease=options.lease,
         )
-        line = LeaseLine(self._database.dsn, self._worker, options.lease)
-        self._heartbeat = Heartbeat(line, options.lease, self._cancelled, self._lose)
-        self._exchange = Exchange(
+        lease = self._engine.store.workers.lease(self._worker, options.lease)
+        self._heartbeat = Heartbeat(lease, options.lease, self._cancelled, self._lose)
+        self._dispatcher = Dispatcher(
             self._deliveries,
             self._executor,
-            self.mill.listener,
+            self._outbox,
+            self._engine.listener,
             self._worker,
             self._release_unknown,
             self._observer.called,
@@ -95,38 +90,38 @@ class Shift:
 
     async def work(self, stopping: asyncio.Event) -> None:
         """Until told to stop, and then until all is handed back; or until the lease is lost."""
-        log.info("Worker %d is ready: %s.", self._worker, ", ".join(self.mill.tasks))
+        log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._engine.registry.tasks))
         parts = [self._reporter.run(), self._hear_cancels()]
         if self._options.upkeep:
-            parts.append(Upkeep(self.mill, self._worker).run())
+            parts.append(Upkeep(self._engine, self._worker).run())
         async with running(*parts):
-            exchanging = asyncio.create_task(self._exchange.run(), name="batchmill.exchange")
+            dispatching = asyncio.create_task(self._dispatcher.run(), name="batchmill.dispatcher")
             try:
-                await first_of(stopping.wait(), self._lost.wait(), exchanging)
-                if exchanging.done() and not self._lost.is_set():
-                    exchanging.result()
+                await first_of(stopping.wait(), self._lost.wait(), dispatching)
+                if dispatching.done() and not self._lost.is_set():
+                    dispatching.result()
                     self._lose()
                 if not self._lost.is_set():
                     await self._drain()
                 await first_of(self._executor.emptied(), timeout=2 * self._options.patience)
             finally:
-                exchanging.cancel()
+                dispatching.cancel()
                 with suppress(asyncio.CancelledError):
-                    await exchanging
+                    await dispatching
                 await self._end()
 
     async def _drain(self) -> None:
         """Every job ends, or goes back to wait, before the lease is given up."""
-        await first_of(self._exchange.stop_claiming(), self._lost.wait())
+        await first_of(self._dispatcher.stop_claiming(), self._lost.wait())
         await self._set_state("draining")
         self._executor.release_waiting()
         await first_of(self._executor.emptied(), self._lost.wait(), timeout=self._options.grace)
         self._executor.interrupt(Stop.RELEASED)
         await first_of(self._executor.emptied(), self._lost.wait())
-        await first_of(self._exchange.all_recorded(), self._lost.wait())
+        await first_of(self._outbox.emptied(), self._lost.wait())
         if not self._lost.is_set():
             await self._release_last()
-            await first_of(self._exchange.all_recorded(), self._lost.wait())
+            await first_of(self._outbox.emptied(), self._lost.wait())
 
     async def _end(self) -> None:
         await self._heartbeat.stop()
@@ -138,12 +133,12 @@ class Shift:
 
     async def _set_state(self, state: str) -> None:
         with suppress(Exception):
-            await self._database.value("set_worker_state", worker=self._worker, state=state)
+            await self._engine.store.workers.set_state(self._worker, state)
 
     def _lose(self) -> None:
         """Others may have our jobs by now: whatever runs here must stop, and can record nothing."""
         self._executor.interrupt(Stop.LOST)
-        self._exchange.drop()
+        self._outbox.drop()
         self._lost.set()
 
     def _cancelled(self, job_ids: list[int]) -> None:
@@ -153,29 +148,27 @@ class Shift:
         self._executor.interrupt(Stop.LOST, lambda claim: claim.fence in fences)
 
     def _ended(self, attempt: Attempt, ended: Outcome | None) -> None:
-        said = self._reporter.take(attempt.claim)
-        if files := self._files.pop(attempt.claim.fence, None):
-            files.close()
+        progress = self._services.end(attempt.claim)
         if self._lost.is_set():
             ended = None
-        if self.mill.meter is not None or attempt.span is not None:
+        if self._engine.meter is not None or attempt.span is not None:
             self._observer.ended(attempt, ended, is_lost=self._lost.is_set())
-        self._exchange.add(ended._replace(progress=said) if ended and said else ended)
+        self._outbox.add(ended._replace(progress=progress) if ended and progress else ended)
 
     async def _hear_cancels(self) -> None:
-        with self.mill.listener.bell(f"cancel:{self._worker}") as bell:
+        with self._engine.listener.subscribe(f"cancel:{self._worker}") as wake_up:
             while True:
-                if await bell.wait(3600):
+                if await wake_up.wait(3600):
                     self._heartbeat.beat()
 
     async def _release_unknown(self) -> None:
         """Gives back jobs that count as ours although the answer to their claim never came."""
         held = await self._deliveries[0].held(self._worker)
         known = {attempt.claim.fence for attempt in self._executor.attempts}
-        known |= self._exchange.fences
+        known |= self._dispatcher.fences
         for claim in held:
             if claim.fence not in known:
-                self._exchange.add(outcome.released(claim))
+                self._outbox.add(outcome.released(claim))
 
     async def _release_last(self) -> None:
         try:
@@ -185,47 +178,16 @@ class Shift:
                 raise
             log.warning("Whatever was claimed last waits until the lease lapses: %s", error)
 
-    def report(self, claim: Claim, progress: Progress) -> None:
-        self._reporter.add(claim, progress)
 
-    async def save_checkpoint(self, claim: Claim, name: str, value: str) -> None:
-        kept = await self._database.value(
-            "save_checkpoint", job=claim.id, fence=claim.fence, name=name, value=value
-        )
-        if not kept:
-            raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
-
-    async def check_job(self, task: str, key: str, payload: str) -> None:
-        await self._database.value("check_job", task=task, key=key, payload=payload)
-
-    @asynccontextmanager
-    async def completing(
-        self, claim: Claim, result: Callable[[], str | None]
-    ) -> AsyncIterator["AsyncConnection[Any]"]:
-        async with self._database.connection() as conn, conn.transaction():
-            yield conn
-            ended = outcome.completed(claim, result() or "null")
-            ended = ended._replace(progress=self._reporter.take(claim))
-            with translated():
-                found = await rows(conn, "finish", finish_call([ended]))
-            if found[0]["finish"]:
-                raise LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
-            if (await rows(conn, "job_state", {"job": claim.id}))[0]["state"] != "completed":
-                raise JobCancelled(
-                    "The job was cancelled.", error_code="cancelled", job_id=claim.id
-                )
-
-    def artifacts(self, claim: Claim) -> JobArtifacts:
-        if claim.fence not in self._files:
-            files = JobArtifacts(self._database, self.mill.storage, claim)
-            self._files[claim.fence] = files
-        return self._files[claim.fence]
+def served_tasks(mill: Client) -> dict[str, Task[..., Any]]:
+    """The tasks that a worker runs: those of the user, and those that come with batchmill."""
+    return mill.engine.registry.tasks | mill.engine.builtin_tasks
 
 
-def pools_of(mill: "Mill", options: "WorkerOptions") -> dict[str, int]:
-    """What comes with batchmill gets a small part of the slots unless someone says otherwise."""
+def pools_of(mill: Client, options: WorkerOptions) -> dict[str, int]:
+    """The tasks that come with batchmill get a small part of the slots by default."""
     small = max(1, options.concurrency // BUILTIN_SHARE)
-    return dict.fromkeys(mill.builtin_tasks, small) | options.pools
+    return dict.fromkeys(mill.engine.builtin_tasks, small) | options.pools
 
 
 @asynccontextmanager

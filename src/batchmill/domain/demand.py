@@ -16,7 +16,7 @@ class Demand(NamedTuple):
     spare: int = 0
 
 
-class Exchanged(NamedTuple):
+class Delivered(NamedTuple):
     """`refused` are the jobs whose outcome came too late, because they were no longer this
     attempt's; `wait` is the seconds until there may be more to claim, if that is known. Where work
     was `passed_over`, the worker had room only for jobs that no limit counts; one that `is_alone`

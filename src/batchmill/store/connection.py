@@ -5,14 +5,14 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from batchmill.store.database import Database, rows
+from batchmill.store.database import PooledDatabase, rows
 from batchmill.store.errors import translated
 
 
-class Line:
+class DedicatedConnection:
     """Made when first used, and anew after any failure; spares what a pool asks of a connection."""
 
-    def __init__(self, database: Database, patience: float):
+    def __init__(self, database: PooledDatabase, patience: float):
         self._database = database
         self._patience = patience
         self._conn: AsyncConnection[Any] | None = None

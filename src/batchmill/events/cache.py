@@ -2,36 +2,32 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Generic, TypeVar
 from uuid import UUID
 
 from batchmill.domain.event import Event
 from batchmill.events import chunk
 from batchmill.events.chunk import Chunk
+from batchmill.events.entry import Entry
 from batchmill.events.sharing import Shared, patiently
-from batchmill.store import batches
-from batchmill.store.database import Database
+from batchmill.store.batches import BatchStore, EventPage
 
-T = TypeVar("T")
 Key = tuple[UUID, int]
 
 KEPT = 64
 AT_ONCE = 2
 
 
-class Shelf(Generic[T]):
+class ChunkCache:
     """However many come back at once, a chunk is read once, and few connections are taken from
     those who follow what happens now."""
 
-    def __init__(self, database: Database, encode: Callable[[Event], T]):
-        self._database = database
-        self._encode = encode
-        self._chunks: OrderedDict[Key, Chunk[T]] = OrderedDict()
-        self._reads: Shared[Key, Chunk[T]] = Shared()
+    def __init__(self, batches: BatchStore):
+        self._batches = batches
+        self._chunks: OrderedDict[Key, Chunk] = OrderedDict()
+        self._reads: Shared[Key, Chunk] = Shared()
         self._room = asyncio.Semaphore(AT_ONCE)
 
-    async def get(self, batch_id: UUID, place: int) -> Chunk[T]:
+    async def get(self, batch_id: UUID, place: int) -> Chunk:
         """A chunk that nothing is added to any more."""
         key = batch_id, place
         if (kept := self._chunks.get(key)) is None:
@@ -39,7 +35,7 @@ class Shelf(Generic[T]):
         self._chunks.move_to_end(key)
         return kept
 
-    def keep(self, batch_id: UUID, full: Chunk[T]) -> None:
+    def keep(self, batch_id: UUID, full: Chunk) -> None:
         self._chunks[batch_id, full.place] = full
         if len(self._chunks) > KEPT:
             self._chunks.popitem(last=False)
@@ -51,25 +47,25 @@ class Shelf(Generic[T]):
     async def close(self) -> None:
         await self._reads.close()
 
-    async def _read(self, key: Key) -> Chunk[T]:
+    async def _read(self, key: Key) -> Chunk:
         batch_id, place = key
 
-        async def read() -> batches.Look:
+        async def read() -> EventPage:
             async with self._room:
-                return await batches.look(self._database, batch_id, begin, chunk.SIZE)
+                return await self._batches.events(batch_id, begin, chunk.SIZE)
 
         begin = place * chunk.SIZE
-        found = laid_out((await patiently(read)).events, begin + chunk.SIZE + 1, self._encode)
+        found = laid_out((await patiently(read)).events, begin + chunk.SIZE + 1)
         if found.is_full:
             self.keep(batch_id, found)
         return found
 
 
-def laid_out(events: list[Event], end: int, encode: Callable[[Event], T]) -> Chunk[T]:
+def laid_out(events: list[Event], end: int) -> Chunk:
     """What is left of a chunk: the events up to its end that have no gap behind them."""
-    found: Chunk[T] = Chunk(end)
+    found = Chunk(end)
     for event in events:
         if event.number != found.next_number:
             found = Chunk(event.number)
-        found.entries.append(encode(event))
+        found.entries.append(Entry(event))
     return found

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from batchmill.artifacts.archive import Archive
@@ -17,11 +16,9 @@ from batchmill.domain.artifact import (
     safe_name,
 )
 from batchmill.domain.batch import parse_batch_id
+from batchmill.engine import Engine
 from batchmill.errors import InvalidInput, StorageError
-from batchmill.store import artifacts, batches
-
-if TYPE_CHECKING:
-    from batchmill.mill import Mill
+from batchmill.store.store import Store
 
 log = logging.getLogger("batchmill.artifacts")
 
@@ -34,8 +31,10 @@ class ArtifactControls:
     """What is handed in lives for a day; a batch whose payloads name it keeps it for as long as
     it lives itself."""
 
-    def __init__(self, mill: "Mill"):
-        self._mill = mill
+    def __init__(self, engine: Engine, store: Store, tenant: str | None):
+        self._engine = engine
+        self._store = store
+        self._tenant = tenant
 
     async def save(
         self,
@@ -57,15 +56,15 @@ class ArtifactControls:
         name = safe_name(name)
         kind = checked_type(media_type, name)
         async with chunks_of(source) as chunks:
-            await self._mill.open()
-            owner = tenant or self._mill.tenant or "default"
-            upload = Upload(self._mill.database, self._mill.storage, bounds)
+            await self._engine.open()
+            owner = tenant or self._tenant or "default"
+            upload = Upload(self._store.artifacts, self._engine.storage, bounds)
             return await upload.input(chunks, owner, name, kind)
 
     async def get(self, which: Which) -> ArtifactRecord:
         id = artifact_id(which)
-        await self._mill.open()
-        return await artifacts.get(self._mill.database, id)
+        await self._engine.open()
+        return await self._store.artifacts.get(id)
 
     async def open(
         self, which: Which, start: int | None = None, end: int | None = None
@@ -78,7 +77,7 @@ class ArtifactControls:
     ) -> AsyncGenerator[bytes]:
         """The same for a caller that has just looked the file up: nothing is checked again."""
         part = range(record.size)[start:end]
-        return await self._mill.storage.read(record.storage_key, part.start, part.stop)
+        return await self._engine.storage.read(record.storage_key, part.start, part.stop)
 
     async def read(self, which: Which) -> bytes:
         """All of it at once, for files that fit into memory."""
@@ -87,10 +86,10 @@ class ArtifactControls:
     async def delete(self, which: Which) -> None:
         """Refused while a batch that is not finished needs it."""
         id = artifact_id(which)
-        await self._mill.open()
-        place = await artifacts.delete(self._mill.database, id)
+        await self._engine.open()
+        place = await self._store.artifacts.delete(id)
         try:
-            await remove(self._mill.database, self._mill.storage, [place])
+            await remove(self._store.artifacts, self._engine.storage, [place])
         except StorageError as error:
             log.warning("Artifact %s is deleted; its bytes will be later: %s", id, error)
 
@@ -101,21 +100,21 @@ class ArtifactControls:
         if kind is not None and kind not in list(ArtifactKind):
             raise InvalidInput(f'A kind is {" or ".join(ArtifactKind)}, not "{kind}".')
         id = parse_batch_id(batch_id)
-        await self._mill.open()
-        async for record in artifacts.of_batch(self._mill.database, id, kind):
+        await self._engine.open()
+        async for record in self._store.artifacts.of_batch(id, kind):
             yield record
 
     async def of_job(self, job_id: int) -> list[ArtifactRecord]:
         """What a job made and kept, in all its stages."""
-        await self._mill.open()
-        return await artifacts.of_job(self._mill.database, job_id)
+        await self._engine.open()
+        return await self._store.artifacts.of_job(job_id)
 
     async def archive(self, batch_id: UUID | str) -> AsyncGenerator[bytes]:
         """A ZIP of the files of all completed jobs, in chunks, with a manifest inside."""
         id = parse_batch_id(batch_id)
-        await self._mill.open()
-        batch = await batches.get(self._mill.database, id)
-        return Archive(self._mill.database, self._mill.storage, batch).chunks()
+        await self._engine.open()
+        batch = await self._store.batches.get(id)
+        return Archive(self._store, self._engine.storage, batch).chunks()
 
     async def url(self, which: Which, expires_in: float = HOUR) -> str | None:
         """An address at the object store that gives the file to anyone for so many seconds; None
@@ -123,8 +122,8 @@ class ArtifactControls:
         return await self.url_of_record(await self.get(which), expires_in)
 
     async def url_of_record(self, record: ArtifactRecord, expires_in: float = HOUR) -> str | None:
-        return await self._mill.storage.signed_url(record.storage_key, expires_in)
+        return await self._engine.storage.signed_url(record.storage_key, expires_in)
 
     async def count_download(self, which: Which) -> None:
-        await self._mill.open()
-        await artifacts.count_download(self._mill.database, artifact_id(which))
+        await self._engine.open()
+        await self._store.artifacts.count_download(artifact_id(which))

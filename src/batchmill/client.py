@@ -1,0 +1,210 @@
+"""Submits, and reads what was submitted: for all tenants, or as one of them."""
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import Any, Unpack
+from uuid import UUID
+
+from batchmill.artifacts.links import Signer
+from batchmill.artifacts.storage import Storage
+from batchmill.controls.artifacts import ArtifactControls
+from batchmill.controls.limits import LimitControls
+from batchmill.controls.schedules import ScheduleControls
+from batchmill.controls.webhooks import WebhookControls
+from batchmill.domain.batch import BatchRecord, parse_batch_id
+from batchmill.domain.filter import Filter
+from batchmill.domain.job import JobLine
+from batchmill.domain.task import Place, Task
+from batchmill.engine import Engine
+from batchmill.errors import NotAnEntryPoint
+from batchmill.handles import Batch, JobHandle
+from batchmill.store import foreign
+from batchmill.store.database import Database, PooledConnection
+from batchmill.store.store import Store
+from batchmill.submission import (
+    BatchOptions,
+    JobOptions,
+    Submission,
+    enqueue_call,
+    send,
+    send_on,
+)
+from batchmill.telemetry.tracing import submitting, with_trace
+
+DEFAULT_TENANT = "default"
+
+
+class Client:
+    """With a `tenant`, only that tenant's work exists, and what is submitted is that tenant's."""
+
+    def __init__(self, engine: Engine, store: Store, tenant: str | None = None):
+        self.engine = engine
+        self.store = store
+        self.tenant = tenant
+
+    async def open(self) -> None:
+        """Does nothing if it is open. Every call that needs the database does this first."""
+        await self.engine.open()
+
+    async def submit(
+        self,
+        task: Task[..., Any] | str,
+        items: Iterable[Any] | AsyncIterable[Any],
+        *,
+        connection: Any = None,
+        **options: Unpack[BatchOptions],
+    ) -> Batch:
+        """Submits a batch of payloads, or of `Item`s with options of their own.
+
+        With `connection`, an async one of psycopg or SQLAlchemy, it is part of the transaction
+        that the caller has open there.
+        """
+        submission = await self.prepare(task, **options)
+        return await self.send(submission, items, connection=connection)
+
+    async def prepare(
+        self, task: Task[..., Any] | str, **options: Unpack[BatchOptions]
+    ) -> Submission:
+        """The part of a submit that needs no transaction, and may wait for name servers."""
+        submission = Submission(self.find_task(task), options)
+        await self.engine.register_tasks()
+        if submission.targets:
+            await self.engine.targets.check(submission.targets, self.tenant or submission.tenant)
+        return submission
+
+    async def send(
+        self,
+        submission: Submission,
+        items: Iterable[Any] | AsyncIterable[Any],
+        *,
+        connection: Any = None,
+    ) -> Batch:
+        """Submits what was prepared; waits only for the database."""
+        if connection is not None:
+            await send_on(connection, submission, items)
+        else:
+            await self.engine.open()
+            tenant = self.tenant or submission.tenant
+            await send(self.store.submissions, submission, items, tenant=tenant)
+        return self.submitted(submission)
+
+    async def enqueue(
+        self,
+        task: Task[..., Any] | str,
+        payload: Any = None,
+        *,
+        connection: Any = None,
+        **options: Unpack[JobOptions],
+    ) -> JobHandle:
+        """Submits one job that belongs to no batch, and so has no events."""
+        call = enqueue_call(self.find_task(task), payload, options)
+        await self.engine.register_tasks()
+        with submitting(call["task"]) as told:
+            call = with_trace(call)
+            if connection is not None:
+                answer = await foreign.enqueue_on(connection, call)
+            elif (key := options.get("idempotency_key")) is not None:
+                tenant = self.tenant or options.get("tenant") or DEFAULT_TENANT
+                answer = await self.store.submissions.enqueue_once(
+                    call, tenant=tenant, idempotency_key=key
+                )
+            else:
+                answer = await self.store.submissions.enqueue(call)
+            told["batchmill.job_id"] = answer["job_id"]
+        return self.enqueued(answer)
+
+    @asynccontextmanager
+    async def transaction(
+        self, *, idempotency_key: str | None = None, tenant: str | None = None
+    ) -> AsyncIterator[PooledConnection]:
+        """A transaction on a connection of the mill, for `submit(connection=…)` and what belongs to
+        it.
+
+        With an `idempotency_key`, it begins once no other transaction submits with that key. It
+        waits without a connection, and raises RequestInProgress after 30 seconds.
+        """
+        await self.engine.open()
+        tenant = self.tenant or tenant or DEFAULT_TENANT
+        async with self.store.submissions.transaction(
+            tenant=tenant, idempotency_key=idempotency_key
+        ) as conn:
+            yield conn
+
+    def batch(self, id: UUID | str) -> Batch:
+        return Batch(self.engine, self.store, parse_batch_id(id))
+
+    def job(self, id: int) -> JobHandle:
+        return JobHandle(self.engine, self.store, id)
+
+    async def batches(self, **which: Unpack[Filter]) -> list[BatchRecord]:
+        """The newest batches that fit."""
+        await self.engine.open()
+        return await self.store.batches.newest(which)
+
+    async def jobs(self, batch: UUID | str | None = None, **which: Unpack[Filter]) -> list[JobLine]:
+        """The jobs of a batch that fit, in the order of submission, or the newest of all.
+
+        Those of all are looked for among the newest 100,000 that are live, failed, and ended
+        otherwise.
+        """
+        await self.engine.open()
+        if batch is None:
+            return await self.store.jobs.newest(which)
+        return await self.store.jobs.lines_of_batch(which, parse_batch_id(batch))
+
+    @cached_property
+    def limits(self) -> LimitControls:
+        return LimitControls(self.engine, self.store)
+
+    @cached_property
+    def schedules(self) -> ScheduleControls:
+        return ScheduleControls(self.engine, self.store, self.find_task, self.tenant)
+
+    @cached_property
+    def artifacts(self) -> ArtifactControls:
+        return ArtifactControls(self.engine, self.store, self.tenant)
+
+    @cached_property
+    def webhooks(self) -> WebhookControls:
+        return WebhookControls(self.engine, self.store, self.tenant)
+
+    @property
+    def signer(self) -> Signer:
+        """Makes and checks links, for any tenant."""
+        return self.engine.signer
+
+    @property
+    def storage(self) -> Storage:
+        """Where the bytes of artifacts are."""
+        return self.engine.storage
+
+    @property
+    def database(self) -> Database:
+        return self.store.database
+
+    def find_task(self, task: Task[..., Any] | str) -> Task[..., Any]:
+        found = self.engine.registry.find(task)
+        if self.tenant is not None and not found.entry and found.place is not Place.ELSEWHERE:
+            raise NotAnEntryPoint(
+                f'Tenants cannot submit to "{found.name}": declare it with '
+                "@mill.task(entry=True) if they may."
+            )
+        return found
+
+    def enqueued(self, answer: dict[str, Any]) -> JobHandle:
+        return JobHandle(
+            self.engine,
+            self.store,
+            answer["job_id"],
+            duplicate=answer.get("duplicate", False) or answer.get("existing", False),
+            cached=answer.get("cached", False),
+        )
+
+    def submitted(self, submission: Submission) -> Batch:
+        return Batch(
+            self.engine,
+            self.store,
+            UUID(submission.batch_id),
+            is_existing=submission.is_repeated,
+        )

@@ -1,0 +1,50 @@
+"""What every handler can read of its job, wherever it runs."""
+
+import logging
+import time
+from typing import Any
+from uuid import UUID
+
+from batchmill.domain.job import Claim
+
+LOG = logging.getLogger("batchmill.job")
+
+
+class JobInfo:
+    """Made when the handler begins."""
+
+    def __init__(self, claim: Claim, timeout: float | None = None):
+        self.id = claim.id
+        self.position = claim.position
+        self.task = claim.task
+        self.tenant = claim.tenant
+        self.key = claim.key
+        self.attempt = claim.attempt
+        self.snoozes = claim.snoozes
+        self.labels = claim.labels
+        self.cancelled = False
+        self._claim = claim
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._checkpoints = claim.checkpoints or {}
+
+    @property
+    def batch_id(self) -> UUID | None:
+        return UUID(self._claim.batch_id) if self._claim.batch_id else None
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the task's timeout; None if it has none."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger that names the job, its task and its attempt in every line."""
+        about = {"job_id": self.id, "task": self.task, "attempt": self.attempt}
+        return _BoundLogger(LOG, about)
+
+
+class _BoundLogger(logging.LoggerAdapter[logging.Logger]):
+    def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
+        about = dict(self.extra or {})
+        kwargs["extra"] = {**about, **kwargs.get("extra", {})}
+        return f"[{about['task']} job {about['job_id']} attempt {about['attempt']}] {msg}", kwargs

@@ -1,0 +1,43 @@
+"""What lists of batches and jobs have in common."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from batchmill.domain.filter import Filter
+from batchmill.domain.limits import check_count
+from batchmill.domain.task import Task
+from batchmill.errors import InvalidInput
+from batchmill.store.database import Database, rows
+
+COUNT = 20
+
+
+def page_size(which: Filter) -> int:
+    return which.get("count", COUNT)
+
+
+def filter_params(states: type[StrEnum], which: Filter) -> dict[str, Any]:
+    """The parameters of a query that lists what the filter selects."""
+    state, task, count = which.get("state"), which.get("task"), page_size(which)
+    if state is not None and state not in list(states):
+        raise InvalidInput(f'"{state}" is no state: use {", ".join(states)}.')
+    check_count("The number of lines", count, at_least=1)
+    return {
+        "state": state,
+        "task": task.name if isinstance(task, Task) else task,
+        "tenant": which.get("tenant"),
+        "count": count,
+    }
+
+
+@asynccontextmanager
+async def walking_indexes(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
+    """A transaction for queries with a cap. A cap bounds the cost only if the planner walks indexes
+    in their order, and reads no whole tables."""
+    async with database.transaction() as conn:
+        await rows(conn, "walk_indexes", {})
+        yield conn

@@ -1,0 +1,98 @@
+"""All that batchmill asks of Postgres, by noun. Nothing outside of this package names a query."""
+
+from functools import cached_property
+
+from batchmill.store.artifacts import ArtifactStore
+from batchmill.store.attempts import AttemptStore
+from batchmill.store.batches import BatchStore
+from batchmill.store.database import Database, PooledDatabase, TenantDatabase, Timeouts
+from batchmill.store.jobs import JobStore
+from batchmill.store.keys import KeyStore
+from batchmill.store.limits import LimitStore
+from batchmill.store.notifications import NotificationStore
+from batchmill.store.overview import OverviewStore
+from batchmill.store.schedules import ScheduleStore
+from batchmill.store.submissions import SubmissionStore
+from batchmill.store.tasks import TaskStore
+from batchmill.store.upkeep import UpkeepStore
+from batchmill.store.webhooks import WebhookStore
+from batchmill.store.workers import WorkerStore
+
+
+class Store:
+    """The same for all tenants and for one: a tenant's has fewer rows, and less that it may do."""
+
+    def __init__(self, database: Database):
+        self.database = database
+
+    @cached_property
+    def submissions(self) -> SubmissionStore:
+        return SubmissionStore(self.database)
+
+    @cached_property
+    def batches(self) -> BatchStore:
+        return BatchStore(self.database)
+
+    @cached_property
+    def jobs(self) -> JobStore:
+        return JobStore(self.database)
+
+    @cached_property
+    def artifacts(self) -> ArtifactStore:
+        return ArtifactStore(self.database)
+
+    @cached_property
+    def limits(self) -> LimitStore:
+        return LimitStore(self.database)
+
+    @cached_property
+    def schedules(self) -> ScheduleStore:
+        return ScheduleStore(self.database)
+
+    @cached_property
+    def notifications(self) -> NotificationStore:
+        return NotificationStore(self.database)
+
+    @cached_property
+    def webhooks(self) -> WebhookStore:
+        return WebhookStore(self.database)
+
+    @cached_property
+    def tasks(self) -> TaskStore:
+        return TaskStore(self.database)
+
+
+class EngineStore(Store):
+    """The store of the engine itself, which has all tenants. Also runs workers and the upkeep."""
+
+    database: PooledDatabase
+
+    def __init__(self, database: PooledDatabase):
+        super().__init__(database)
+
+    @cached_property
+    def attempts(self) -> AttemptStore:
+        return AttemptStore(self.database)
+
+    @cached_property
+    def workers(self) -> WorkerStore:
+        return WorkerStore(self.database)
+
+    @cached_property
+    def upkeep(self) -> UpkeepStore:
+        return UpkeepStore(self.database)
+
+    @cached_property
+    def keys(self) -> KeyStore:
+        return KeyStore(self.database)
+
+    @cached_property
+    def overview(self) -> OverviewStore:
+        return OverviewStore(self.database)
+
+    def of_tenant(self, tenant: str, timeouts: Timeouts | None = None) -> Store:
+        return Store(TenantDatabase(self.database, tenant, timeouts))
+
+    async def close(self) -> None:
+        await self.database.close()
+        self.tasks.forget()

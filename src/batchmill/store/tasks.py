@@ -1,0 +1,50 @@
+"""The tasks of all workers, as the database knows them."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from batchmill.domain.task import Task
+from batchmill.store.database import Database
+
+
+class TaskStore:
+    def __init__(self, database: Database):
+        self._database = database
+        self._registered: set[str] = set()
+        self._registering = asyncio.Lock()
+
+    async def register(self, tasks: Mapping[str, Task[..., Any]]) -> None:
+        """Registers tasks that this process has not registered yet."""
+        if tasks.keys() <= self._registered:
+            return
+        # Concurrent callers would wait for each other in Postgres, with a connection each.
+        async with self._registering:
+            for name in tasks.keys() - self._registered:
+                await self._database.value("register_task", **registration(tasks[name]))
+                self._registered.add(name)
+
+    def forget(self) -> None:
+        """After this, tasks are registered again: the database may be another one."""
+        self._registered.clear()
+        # A lock belongs to an event loop, and the next one may be another.
+        self._registering = asyncio.Lock()
+
+    async def all(self) -> list[dict[str, Any]]:
+        return await self._database.rows("tasks")
+
+    async def names(self) -> list[str]:
+        return [row["name"] for row in await self._database.rows("task_names")]
+
+
+def registration(task: Task[..., Any]) -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "retry": to_json(task.retry.to_json()).decode(),
+        "keyed": task.key is not None,
+        "payload_limit": task.payload_limit,
+        "limits": to_json(task.limits.to_json()).decode(),
+        "entry": task.entry,
+    }

@@ -1,0 +1,76 @@
+"""Outcomes of attempts that have ended, until they are recorded."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from batchmill.domain.outcome import Outcome
+from batchmill.store.listen import WakeUp
+
+# From so many on, a second call beside the first one pays.
+BACKLOG = 500
+
+
+class Outbox:
+    """`ended` wakes up the dispatcher whenever an attempt has ended."""
+
+    def __init__(self) -> None:
+        self.ended = WakeUp()
+        self._waiting: deque[Outcome] = deque()
+        self._sent = 0
+        self._has_backlog = asyncio.Event()
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def fences(self) -> set[int]:
+        """Fences of the outcomes that wait, without those that were taken."""
+        return {outcome.claim.fence for outcome in self._waiting}
+
+    @property
+    def has_backlog(self) -> bool:
+        return len(self._waiting) >= BACKLOG
+
+    def add(self, outcome: Outcome | None) -> None:
+        """None if the attempt has nothing to record. Either way there is room for another one."""
+        if outcome is not None:
+            self._waiting.append(outcome)
+            self._is_empty.clear()
+            if self.has_backlog:
+                self._has_backlog.set()
+        self.ended.set()
+
+    def take(self, most: int) -> Sequence[Outcome]:
+        """The oldest ones. They count as not recorded until `recorded` or `put_back`."""
+        taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        self._sent += len(taken)
+        return taken
+
+    def put_back(self, taken: Sequence[Outcome]) -> None:
+        self._sent -= len(taken)
+        self._waiting.extendleft(reversed(taken))
+
+    def recorded(self, taken: Sequence[Outcome]) -> None:
+        self._sent -= len(taken)
+        self._check_empty()
+
+    def drop(self) -> None:
+        """Forgets what waits: the lease is lost, and all of it would be refused."""
+        self._waiting.clear()
+        self._check_empty()
+
+    async def emptied(self) -> None:
+        """Returns when every outcome is recorded."""
+        await self._is_empty.wait()
+
+    async def more_backlog(self) -> None:
+        """Returns when an outcome was added to a backlog."""
+        self._has_backlog.clear()
+        await self._has_backlog.wait()
+
+    def _check_empty(self) -> None:
+        if not self._waiting and not self._sent:
+            self._is_empty.set()

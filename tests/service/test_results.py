@@ -1,0 +1,53 @@
+"""Merged results list every job that has ended once, whatever its state becomes meanwhile."""
+
+import json
+
+import pytest
+
+from batchmill import Mill, Permanent
+from batchmill.service import schemas
+from batchmill.service.results import merged
+from batchmill.store import jobs
+
+
+async def test_a_job_that_is_retried_between_two_pages_is_listed_once(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mill, is_broken = Mill(dsn), True
+
+    @mill.task
+    async def work(n: int) -> int:
+        if is_broken and n % 3 == 0:
+            raise Permanent("It is broken.", code="broken")
+        return n
+
+    async with mill.running():
+        batch = await mill.submit(work, range(12))
+        await batch.wait()
+        monkeypatch.setattr(jobs, "PAGE", 4)
+        pieces = merged(mill.store.jobs, schemas.Batch.model_construct(id=batch.id))
+        document = await anext(pieces) + await anext(pieces)
+        is_broken = False
+        await batch.retry()
+        await batch.wait()
+        document += b"".join([piece async for piece in pieces])
+    found = json.loads(document)
+    assert [job["position"] for job in found["failed"]] == [0, 3]
+    assert [job["position"] for job in found["results"]] == [1, 2, *range(4, 12)]
+    assert found["cancelled"] == []
+
+
+async def test_lists_that_do_not_fit_into_memory_wait_on_disk(dsn: str) -> None:
+    mill = Mill(dsn)
+
+    @mill.task
+    async def fail(n: int) -> None:
+        raise Permanent("x" * 900, code="broken")
+
+    async with mill.running():
+        batch = await mill.submit(fail, range(300))
+        await batch.wait()
+        body = schemas.Batch.model_construct(id=batch.id)
+        found = json.loads(b"".join([piece async for piece in merged(mill.store.jobs, body)]))
+    assert [job["position"] for job in found["failed"]] == list(range(300))
+    assert (found["results"], found["cancelled"]) == ([], [])
