@@ -11,7 +11,8 @@ from typing import Any
 
 import psycopg
 
-from batchmill.domain.job import FINAL, STATE_AFTER, TRANSITIONS
+from batchmill.domain.job import FINAL
+from batchmill.domain.outcome import STATE_AFTER, TRANSITIONS
 
 CHANGES = ", ".join(f"('{a}', '{b}')" for a, after in TRANSITIONS.items() for b in sorted(after))
 STATES = ", ".join(f"('{event}', '{state}')" for event, state in STATE_AFTER.items())

@@ -15,7 +15,7 @@ from batchmill.cli.app import app
 from batchmill.cli.exits import MEANINGS
 from batchmill.domain import failure
 from batchmill.domain.event import LAST_EVENTS
-from batchmill.domain.job import STATE_AFTER
+from batchmill.domain.outcome import STATE_AFTER
 from batchmill.store.errors import OWN
 from tests.docs.pages import INLINE, ROOT, Page, code_in, pages
 

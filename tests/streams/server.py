@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from batchmill import Mill
 from batchmill.config import ServiceSettings
 from batchmill.domain.event import LAST_EVENTS, STATE_SYNC
-from batchmill.domain.job import STATE_AFTER
+from batchmill.domain.outcome import STATE_AFTER
 from batchmill.service import create_app
 from batchmill.service.links import Viewer, viewer_by_key_or_link
 from batchmill.service.server import serve_app

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batchmill.domain.job import FINAL, STATE_AFTER, TRANSITIONS, JobState
+from batchmill.domain.job import FINAL, JobState
+from batchmill.domain.outcome import STATE_AFTER, TRANSITIONS
 
 states = st.sampled_from(JobState)
 

@@ -23,29 +23,6 @@ class JobState(StrEnum):
 
 FINAL = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 
-# Only a manual retry leaves a final state, and only `failed`; it begins a new generation.
-TRANSITIONS: dict[JobState, frozenset[JobState]] = {
-    JobState.READY: frozenset({JobState.RUNNING, JobState.CANCELLED}),
-    JobState.SCHEDULED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
-    JobState.RUNNING: frozenset(JobState) - {JobState.RUNNING},
-    JobState.COMPLETED: frozenset(),
-    JobState.FAILED: frozenset({JobState.READY}),
-    JobState.CANCELLED: frozenset(),
-}
-
-# The event that tells of a job's entering a state.
-STATE_AFTER: dict[str, JobState] = {
-    "job_started": JobState.RUNNING,
-    "job_progress": JobState.RUNNING,
-    "job_retrying": JobState.SCHEDULED,
-    "job_snoozed": JobState.SCHEDULED,
-    "job_released": JobState.READY,
-    "job_stage": JobState.READY,
-    "job_completed": JobState.COMPLETED,
-    "job_failed": JobState.FAILED,
-    "job_cancelled": JobState.CANCELLED,
-}
-
 
 # The label that carries a job's trace from process to process. It is not the user's, and not shown.
 TRACEPARENT = "traceparent"

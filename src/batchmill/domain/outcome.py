@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from batchmill.domain.failure import DETAIL_LENGTH, Failure, storable
-from batchmill.domain.job import Claim, Progress
+from batchmill.domain.job import Claim, JobState, Progress
 from batchmill.domain.retry import Retry
 from batchmill.errors import InvalidInput
 
@@ -31,21 +31,49 @@ class Snooze:
             raise InvalidInput(f"A snooze lasts from 0 seconds to a year, not {self.seconds!r}.")
 
 
-# What each kind is called where attempts are counted and traced. One whose lease was lost has none.
-NAMES = {
-    "completed": "completed",
-    "failed": "failed",
-    "retry": "retried",
-    "advance": "advanced",
-    "snooze": "snoozed",
-    "release": "released",
-    "cancelled": "cancelled",
+class Rule(NamedTuple):
+    """What an outcome does to its job: its next state, its event, and whether the attempt counts
+    against the retry policy. `name` is what metrics and traces call it."""
+
+    state: JobState
+    event: str
+    counts: bool
+    name: str
+
+
+# The same table as in sql/functions/05_outcomes.sql, which does it.
+RULES = {
+    "completed": Rule(JobState.COMPLETED, "job_completed", True, "completed"),
+    "failed": Rule(JobState.FAILED, "job_failed", True, "failed"),
+    "cancelled": Rule(JobState.CANCELLED, "job_cancelled", True, "cancelled"),
+    "retry": Rule(JobState.SCHEDULED, "job_retrying", True, "retried"),
+    "snooze": Rule(JobState.SCHEDULED, "job_snoozed", False, "snoozed"),
+    "release": Rule(JobState.READY, "job_released", False, "released"),
+    "advance": Rule(JobState.READY, "job_stage", False, "advanced"),
 }
+# What metrics and traces call an attempt that was lost with its lease: it has no outcome.
 LOST = "lost"
+
+# The state that a job has after an event.
+STATE_AFTER = {
+    "job_started": JobState.RUNNING,
+    "job_progress": JobState.RUNNING,
+    **{rule.event: rule.state for rule in RULES.values()},
+}
+
+# Only a manual retry leaves a final state, and only `failed`; it begins a new generation.
+TRANSITIONS = {
+    JobState.READY: frozenset({JobState.RUNNING, JobState.CANCELLED}),
+    JobState.SCHEDULED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
+    JobState.RUNNING: frozenset(rule.state for rule in RULES.values()),
+    JobState.COMPLETED: frozenset[JobState](),
+    JobState.FAILED: frozenset({JobState.READY}),
+    JobState.CANCELLED: frozenset[JobState](),
+}
 
 
 class Outcome(NamedTuple):
-    """What is recorded of an attempt; `kind` is one that the SQL function `finish` knows."""
+    """What is recorded of an attempt; `kind` is one of `RULES`."""
 
     claim: Claim
     kind: str

@@ -1,7 +1,7 @@
 """Counts and traces what a worker does, for those who asked for it."""
 
 from batchmill.domain.demand import Delivered
-from batchmill.domain.outcome import LOST, NAMES, Outcome
+from batchmill.domain.outcome import LOST, RULES, Outcome
 from batchmill.engine import Engine
 from batchmill.telemetry import tracing
 from batchmill.worker.attempt import Attempt, Stop
@@ -36,8 +36,8 @@ class Observer:
 def _name(attempt: Attempt, ended: Outcome | None, is_lost: bool) -> str:
     """One that has nothing to record was lost, or has recorded its completion itself."""
     if ended is not None:
-        return NAMES[ended.kind]
-    return LOST if is_lost or attempt.stop is Stop.LOST else NAMES["completed"]
+        return RULES[ended.kind].name
+    return LOST if is_lost or attempt.stop is Stop.LOST else RULES["completed"].name
 
 
 def _code(name: str, ended: Outcome | None) -> str | None:

@@ -81,13 +81,13 @@ begin
         delete from jobs j using said s
         where j.id = any (array[s.id]) and j.fence is not distinct from s.fence
           and (j.state = 'running') = were_running and (o.lanes is null or j.lane_id = any (o.lanes))
-          and (s.kind in ('completed', 'failed', 'cancelled') or j.cancelled_at is not null)
+          and (ends_job(s.kind) or j.cancelled_at is not null)
         -- What is read most often comes first: to get at a column, Postgres walks over those before it.
         returning j.id, j.lane_id, j.position, j.attempt, j.batch_id, j.watched,
             case when j.cancelled_at is null then s.kind else 'cancelled' end as kind, j.task, s.detail,
             said_progress(s.progress) as said, j.tenant, j.key, j.priority, j.run_at, j.snoozes, j.fence,
             j.worker_id, j.started_at, j.dedup_key, j.cache_key, j.payload, j.progress, j.checkpoints,
-            case when s.kind in ('failed', 'retry') then attempts_with(j, s.detail, moment)
+            case when has_error(s.kind) then attempts_with(j, s.detail, moment)
                 else j.attempts end as history,
             j.labels, j.created_at, j.expires_on
     ), finished as (
@@ -102,12 +102,11 @@ begin
         from gone
     ), back as (
         update jobs j
-        set state = case when s.kind in ('retry', 'snooze') then 'scheduled' else 'ready' end::job_state,
+        set state = state_after(s.kind),
             run_at = moment + make_interval(secs => coalesce((s.detail ->> 'delay')::float8, 0)),
-            attempt = case s.kind when 'retry' then j.attempt when 'advance' then 0 else j.attempt - 1 end,
-            snoozes = case s.kind when 'snooze' then j.snoozes + 1 when 'advance' then 0
-                else j.snoozes end,
-            attempts = case s.kind when 'retry' then attempts_with(j, s.detail, moment)
+            attempt = attempt_after(s.kind, j.attempt),
+            snoozes = snoozes_after(s.kind, j.snoozes),
+            attempts = case when has_error(s.kind) then attempts_with(j, s.detail, moment)
                 else j.attempts end,
             task = case s.kind when 'advance' then s.detail ->> 'task' else j.task end,
             key = case s.kind when 'advance' then s.detail ->> 'key' else j.key end,
@@ -121,7 +120,7 @@ begin
         from said s
         cross join lateral (
             select lane_id, task, attempt from jobs where jobs.id = s.id offset 0) before
-        where s.kind in ('retry', 'advance', 'snooze', 'release')
+        where puts_back(s.kind)
           and j.id = any (array[s.id]) and j.fence = s.fence
           and j.lane_id = any (o.lanes) and j.cancelled_at is null
         returning j.id, j.batch_id, before.lane_id, j.position, before.task, before.attempt, s.kind,
@@ -240,33 +239,3 @@ return coalesce(j.attempts, '[]') || jsonb_build_array(
     (detail -> 'error')::jsonb || jsonb_build_object(
         'task', j.task, 'attempt', j.attempt, 'started_at', j.started_at, 'ended_at', moment,
         'worker', (select name from workers where id = j.worker_id)));
-
-create function event_type(kind text) returns text
-language sql immutable
-return case kind
-    when 'completed' then 'job_completed'
-    when 'failed' then 'job_failed'
-    when 'retry' then 'job_retrying'
-    when 'advance' then 'job_stage'
-    when 'snooze' then 'job_snoozed'
-    when 'release' then 'job_released'
-    when 'cancelled' then 'job_cancelled'
-end;
-
--- Whether all there is to tell is which attempt it was.
-create function is_plain(kind text) returns boolean
-language sql immutable
-return kind in ('completed', 'release', 'cancelled');
-
--- What else there is to tell.
-create function event_data(kind text, task text, attempt integer, detail json) returns json
-language sql stable
-return case kind
-    when 'failed' then json_build_object('task', task, 'attempt', attempt,
-        'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message')
-    when 'retry' then json_build_object('task', task, 'attempt', attempt,
-        'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message',
-        'delay', detail -> 'delay')
-    when 'advance' then json_build_object('from', task, 'task', detail ->> 'task')
-    when 'snooze' then json_build_object('task', task, 'delay', detail -> 'delay')
-end;

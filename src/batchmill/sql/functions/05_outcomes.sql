@@ -1,0 +1,70 @@
+-- What each outcome of an attempt does to its job. This is the one place that says so; domain/outcome.py has the same
+-- table for Python, and tests/store/test_outcomes.py compares the two with what Postgres does.
+--
+--   outcome    next state  event          attempt        snoozes    history   what else changes
+--   completed  completed   job_completed  counts                              keeps the result
+--   failed     failed      job_failed     counts                    + error   keeps the error
+--   cancelled  cancelled   job_cancelled  counts
+--   retry      scheduled   job_retrying   counts                    + error   runs again after the delay
+--   snooze     scheduled   job_snoozed    does not count + 1                  runs again after the delay
+--   release    ready       job_released   does not count
+--   advance    ready       job_stage      starts at 0    starts at 0          task, key, payload and lane; drops checkpoints
+--
+-- A job that was cancelled while it ran ends as cancelled, whatever its outcome. These functions are one expression
+-- each, which the planner puts in place: they cost nothing.
+
+create function ends_job(outcome text) returns boolean
+language sql immutable
+return outcome in ('completed', 'failed', 'cancelled');
+
+-- Whether the job waits again. A word that is no outcome neither ends a job nor puts it back.
+create function puts_back(outcome text) returns boolean
+language sql immutable
+return outcome in ('retry', 'snooze', 'release', 'advance');
+
+-- The state of a job that waits again. A job that ends has its outcome as its state.
+create function state_after(outcome text) returns job_state
+language sql immutable
+return case when outcome in ('retry', 'snooze') then 'scheduled'::job_state else 'ready'::job_state end;
+
+create function attempt_after(outcome text, attempt integer) returns integer
+language sql immutable
+return case outcome when 'retry' then attempt when 'advance' then 0 else attempt - 1 end;
+
+create function snoozes_after(outcome text, snoozes integer) returns integer
+language sql immutable
+return case outcome when 'snooze' then snoozes + 1 when 'advance' then 0 else snoozes end;
+
+create function has_error(outcome text) returns boolean
+language sql immutable
+return outcome in ('failed', 'retry');
+
+create function event_type(outcome text) returns text
+language sql immutable
+return case outcome
+    when 'completed' then 'job_completed'
+    when 'failed' then 'job_failed'
+    when 'retry' then 'job_retrying'
+    when 'advance' then 'job_stage'
+    when 'snooze' then 'job_snoozed'
+    when 'release' then 'job_released'
+    when 'cancelled' then 'job_cancelled'
+end;
+
+-- Whether the event says no more than which attempt it was.
+create function is_plain(outcome text) returns boolean
+language sql immutable
+return outcome in ('completed', 'release', 'cancelled');
+
+-- The data of events that say more.
+create function event_data(outcome text, task text, attempt integer, detail json) returns json
+language sql stable
+return case outcome
+    when 'failed' then json_build_object('task', task, 'attempt', attempt,
+        'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message')
+    when 'retry' then json_build_object('task', task, 'attempt', attempt,
+        'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message',
+        'delay', detail -> 'delay')
+    when 'advance' then json_build_object('from', task, 'task', detail ->> 'task')
+    when 'snooze' then json_build_object('task', task, 'delay', detail -> 'delay')
+end;
