@@ -10,14 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batchmill import ArtifactRecord, RangeNotSatisfiable
+from batchmill.artifacts.headers import SAFE_TYPES, disposition
 from batchmill.domain.artifact import ArtifactKind, ArtifactState, safe_name
-from batchmill.domain.download import (
-    SAFE_TYPES,
-    archive_headers,
-    disposition,
-    download_headers,
-    parse_range,
-)
+from batchmill.service.download import archive_headers, download_headers, parse_range
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 

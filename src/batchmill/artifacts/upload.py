@@ -9,9 +9,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from uuid import uuid4
 
+from batchmill.artifacts.headers import stored_headers
 from batchmill.artifacts.storage import BLOCK, Storage
 from batchmill.domain.artifact import ArtifactRecord
-from batchmill.domain.download import stored_headers
 from batchmill.domain.job import Claim
 from batchmill.errors import ArtifactTooLarge, InvalidInput, LeaseLost, StorageExceeded
 from batchmill.store.artifacts import ArtifactStore, Place, Room

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from batchmill.domain.artifact import ArtifactKind
-from batchmill.domain.download import archive_headers, download_headers, etag, parse_range
 from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
+from batchmill.service.download import archive_headers, download_headers, etag, parse_range
 from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
 from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import ProblemRoute
