@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     name: str
 
 
-# The same table as in sql/functions/05_outcomes.sql, which does it.
+# The same table as in sql/functions/40_outcomes.sql, which does it.
 RULES = {
     "completed": Rule(JobState.COMPLETED, "job_completed", True, "completed"),
     "failed": Rule(JobState.FAILED, "job_failed", True, "failed"),

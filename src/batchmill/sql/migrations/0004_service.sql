@@ -1,5 +1,5 @@
 -- What the service keeps: files, who may call, who is told, and what each tenant may use. Which rows a
--- tenant sees is decided in functions/17_guard.sql, for every table that has a column `tenant`.
+-- tenant sees is decided in functions/90_guard.sql, for every table that has a column `tenant`.
 
 set local search_path = batchmill, pg_catalog;
 

@@ -2,7 +2,7 @@
 
 set local search_path = batchmill, pg_catalog;
 
--- These hold for tenants without a quota of their own too: see quota_of() in functions/18_admit.sql.
+-- These hold for tenants without a quota of their own too: see quota_of() in functions/72_quotas.sql.
 alter table quotas
     add column schedules integer not null default 100 check (schedules >= 0),
     add column schedule_seconds double precision not null default 60 check (schedule_seconds >= 1),
@@ -11,7 +11,7 @@ alter table quotas
 -- To count a tenant's jobs without a batch among its active ones.
 create index jobs_single on jobs (tenant) where batch_id is null;
 
--- What a tenant and those named after it have in the store together: see group_of() in functions/18_artifacts.sql.
+-- What a tenant and those named after it have in the store together: see group_of() in functions/70_artifacts.sql.
 create table storage_groups (
     name text primary key,
     stored_bytes bigint not null default 0 check (stored_bytes >= 0)
@@ -29,7 +29,7 @@ create table topic_key (
 insert into topic_key (secret)
 values (sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
 
--- functions/17_guard.sql makes them anew, with a condition on the session.
+-- functions/90_guard.sql makes them anew, with a condition on the session.
 do $$
 declare
     guarded regclass;

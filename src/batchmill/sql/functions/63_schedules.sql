@@ -1,3 +1,5 @@
+-- Schedules: saving them, and starting jobs when they are due.
+
 -- Runs a task whenever a cron expression says, or changes the schedule of that name. The caller has read the
 -- expression: `first_at` is when it fires next, `seconds` the shortest time between two times that it fires.
 create function save_schedule(

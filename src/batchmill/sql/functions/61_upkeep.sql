@@ -1,3 +1,5 @@
+-- The upkeep: what one of the workers does now and then.
+
 -- Makes a worker the one that does the upkeep, or keeps it so: until it stops looking, or its own
 -- lease lapses. Everything it does is safe to do twice, so a change in the middle costs nothing.
 create function lead(worker bigint, seconds double precision) returns boolean

@@ -1,3 +1,5 @@
+-- Registering tasks and workers, and renewing leases.
+
 -- Without `is_entry`, a task that is known stays what it is, and a new one is no entry point.
 create function register_task(
     task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb,

@@ -1,3 +1,5 @@
+-- Who may call the service, and how much each tenant may use.
+
 -- Lets a request in: whose key it is, what that may do, and what its tenant may use; null if there is
 -- no such key. The request is counted where its tenant has a bound on them; `retry_after` says that it
 -- is used up. While there is no key at all, a request without one is let in as the tenant `default`.

@@ -1,3 +1,5 @@
+-- Retrying failed jobs by hand.
+
 -- Puts failed jobs of a batch back to work from the stage they failed at, with their inputs and
 -- checkpoints; `of_jobs` null means all of them. Returns how many there are. Of several calls at once,
 -- one does it, and the others return 0: what fails after a call has begun is not retried by it.

@@ -1,3 +1,5 @@
+-- Which tenant a session acts for.
+
 -- Functions that run as their owner cannot learn from current_user who calls them. They look at the session: at
 -- the role that it has taken, or else at the one that it logged in as. Neither can be set to a role that the
 -- session is not a member of.

@@ -1,3 +1,5 @@
+-- Wake-ups by NOTIFY, for processes that wait.
+
 -- NOTIFY only makes things faster, and takes a lock at commit: nothing is sent unless someone waits.
 create function notify_workers(of_tasks text[]) returns void
 language plpgsql as $$

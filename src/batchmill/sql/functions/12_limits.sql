@@ -1,3 +1,5 @@
+-- Limits: their names, their free slots, and how they change while jobs run.
+
 -- Tasks that come with batchmill: nobody submits to them but the engine.
 create function is_builtin(task text) returns boolean
 language sql immutable parallel safe

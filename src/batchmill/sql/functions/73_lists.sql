@@ -1,3 +1,5 @@
+-- Pages of lists, bounded in rows and bytes.
+
 -- The bytes of a value as it goes over the wire. Only what is compressed has to be unpacked to know.
 create function raw_size(value json) returns integer
 language sql stable

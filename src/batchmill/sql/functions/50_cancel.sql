@@ -1,3 +1,5 @@
+-- Cancelling batches and jobs.
+
 -- Cancels jobs of a batch, or one job: those that wait end now, those that run are marked, keep their
 -- slots until their worker lets go, and can only end as cancelled. Returns how many were cancelled.
 --

@@ -1,3 +1,5 @@
+-- Events, as they are gathered before they get their numbers.
+
 -- Events of one kind that a batch is about to be told, up to the one that is `upto` from now; `data` is
 -- one for each, or one for all.
 create type telling as (type text, upto integer, job_ids bigint[], positions integer[], data json[]);

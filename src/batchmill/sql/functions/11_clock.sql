@@ -1,3 +1,5 @@
+-- The clock. All times come from here.
+
 -- The one clock. Tests move it with `set batchmill.clock_offset = '1 hour'`, which counts in sessions of the engine
 -- only: a tenant that moved it could extend its quotas.
 create function clock() returns timestamptz

@@ -1,3 +1,5 @@
+-- How a batch finishes.
+
 -- How a batch stands once all its jobs have ended.
 create function final_state(b batches) returns batch_state
 language sql immutable

@@ -1,3 +1,5 @@
+-- Records outcomes: ends jobs or puts them back, counts them, numbers their events, and finishes batches.
+
 -- How attempts ended, as their worker tells it: `kinds` are completed, failed, retry, advance, snooze,
 -- release and cancelled. `details` holds the result of those that completed, and of others what their
 -- kind needs of {"error", "delay", "task", "key", "payload"}; `progress` what each said last, null if

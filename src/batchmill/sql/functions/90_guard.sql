@@ -1,3 +1,5 @@
+-- Row-level security and grants. Runs after every migration.
+
 -- The role that sees one tenant: it owns nothing and bypasses nothing. Reading is up to the policies
 -- below; everything that writes goes through functions that run as their owner, since limits count the jobs of
 -- all tenants, and that check whose row it is.

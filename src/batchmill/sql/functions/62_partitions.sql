@@ -1,3 +1,5 @@
+-- Partitions of jobs that have ended and of events, one for each day on which they expire.
+
 -- Makes the partition of a day, taking over what waited for it in the default one.
 create function make_partition(parent text, day date) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$

@@ -1,3 +1,5 @@
+-- What a busy worker does: finish and claim in one transaction.
+
 -- What a busy worker does: records how attempts ended and claims new jobs, in one transaction. Locks come
 -- in the order they come in everywhere, so lanes are held for both before anything above them is.
 create function turn(

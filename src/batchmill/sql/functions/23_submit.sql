@@ -1,0 +1,231 @@
+-- Submitting a batch, in one call or in several of one transaction.
+
+-- Submits a batch. `items` are {"payload", "key", "priority", "run_at", "delay", "dedup_key",
+-- "cache_key"}, all but the payload optional, or with the option `bare` the payloads themselves.
+-- Options: tenant, priority, run_at, delay (for items that have none), expires_in, labels, limit,
+-- on_finish, notify, idempotency_key, digest. A large batch comes in several calls of one transaction:
+-- `more` in all but the last, `batch_id` in all but the first.
+create function submit(task text, items json, options jsonb default '{}') returns json
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    moment timestamptz := clock();
+    acting text := acting_tenant();
+    of_tenant text := coalesce(acting, options ->> 'tenant', 'default');
+    due timestamptz := due_at(options, moment);
+    expiry timestamptz := expiry_of(options, greatest(due, moment));
+    known tasks := known_task(submit.task, acting);
+    of_priority integer := coalesce((options ->> 'priority')::integer, 0);
+    bare boolean := coalesce((options ->> 'bare')::boolean, false);
+    more boolean := coalesce((options ->> 'more')::boolean, false);
+    request requests;
+    batch batches;
+    hits bigint[] := '{}';
+    added integer;
+    left_out integer := 0;
+begin
+    if not options ? 'checked' then
+        perform check_options(options);
+        perform check_jobs(known, items, bare);
+    end if;
+    if options ? 'batch_id' then
+        select * into batch from batches
+        where id = (options ->> 'batch_id')::uuid and opened_by = pg_current_xact_id();
+        if batch.id is null then
+            raise exception 'The batch is not being submitted by this transaction.' using errcode = 'BM002';
+        end if;
+    else
+        if options ? 'on_finish' then
+            perform known_task(options ->> 'on_finish', acting);
+        end if;
+        if options ? 'idempotency_key' then
+            request := take_request(of_tenant, options ->> 'idempotency_key',
+                coalesce(options ->> 'digest', case when not more then
+                    md5(submit.task || items::text || (options - 'digest')::text) end), expiry);
+            if request.key is not null then
+                return json_build_object('batch_id', request.batch_id, 'existing', true,
+                    'digest', request.digest);
+            end if;
+        end if;
+        insert into batches (id, tenant, task, labels, on_finish, slots, opened_by, created_at,
+            expires_at, expires_on)
+        values (gen_random_uuid(), of_tenant, submit.task, coalesce(options -> 'labels', '{}'),
+            options ->> 'on_finish', (options ->> 'limit')::integer,
+            case when more then pg_current_xact_id() end, moment,
+            expiry, day_of(expiry))
+        returning * into batch;
+        perform make_batch_limit(batch);
+        if options ? 'notify' then
+            perform add_notifications(batch, targets_in(options -> 'notify'), moment);
+        end if;
+    end if;
+    if strpos(items::text, '"artifact"') > 0 then
+        perform take_artifacts(named_artifacts(items::text), of_tenant, batch.id, null, batch.expires_at);
+    end if;
+    if bare then
+        added := add_payloads(batch, items, of_priority, due, moment);
+    else
+        if strpos(items::text, '"cache_key"') > 0 then
+            hits := add_cached(batch, items, moment);
+        end if;
+        added := add_jobs(batch, items, of_priority, due, hits, moment);
+        left_out := json_array_length(items) - cardinality(hits) - added;
+    end if;
+    update batches
+    set total = total + cardinality(hits) + added,
+        duplicates = duplicates + left_out,
+        completed = completed + cardinality(hits),
+        opened_by = case when more then opened_by end
+    where id = batch.id
+    returning * into batch;
+    if not more then
+        if batch.total + batch.duplicates = 0 then
+            raise exception 'There is nothing to submit: a batch has at least one job.'
+                using errcode = 'BM002';
+        end if;
+        if acting is not null then
+            -- What is answered from the cache does not count, but a batch does: it may tell many people.
+            perform count_jobs(
+                acting, greatest(batch.total - batch.completed, 1) + (batch.on_finish is not null)::integer);
+        end if;
+        if options ? 'idempotency_key' then
+            update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')
+            where tenant = of_tenant and key = options ->> 'idempotency_key';
+        end if;
+        if batch.completed > 0 then
+            update event_blocks set data = array[json_build_object('task', batch.task, 'total', batch.total)]
+            where batch_id = batch.id and last_number = 1 and expires_on = batch.expires_on;
+        end if;
+        if batch.completed = batch.total then
+            perform finish_batches(array[batch.id], moment);
+        end if;
+        perform notify_workers(array[submit.task]);
+    end if;
+    return json_build_object('batch_id', batch.id, 'total', batch.total, 'cached', batch.completed,
+        'duplicates', batch.duplicates);
+end $$;
+
+-- A batch in several calls is whole or not at all, also where every call commits by itself.
+create function refuse_open_batch() returns trigger
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    if exists (select from batches where id = new.id and opened_by is not null) then
+        raise exception 'Batch % has to be submitted in one transaction, up to a call without "more".', new.id
+            using errcode = 'BM002';
+    end if;
+    return null;
+end $$;
+
+create constraint trigger batch_is_whole after insert on batches
+deferrable initially deferred for each row when (new.opened_by is not null)
+execute function refuse_open_batch();
+
+-- Adds jobs that differ in nothing but their payloads. Returns how many there are.
+create function add_payloads(
+    batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
+) returns integer
+language plpgsql as $$
+declare
+    lane bigint := lane_for(batch.task, batch.tenant, batch.id, '');
+    added integer;
+begin
+    insert into jobs (batch_id, position, lane_id, task, tenant, state, priority, run_at, payload,
+        created_at, expires_on)
+    select batch.id, batch.total + batch.duplicates + p.at - 1, lane, batch.task, batch.tenant,
+        case when due > moment then 'scheduled' else 'ready' end::job_state, of_priority, due, p.payload,
+        moment, batch.expires_on
+    from json_array_elements(payloads) with ordinality as p (payload, at);
+    get diagnostics added = row_count;
+    update lanes
+    set ready_at = least(ready_at, greatest(due, moment)), is_due = is_due or due <= moment
+    where id = lane;
+    return added;
+end $$;
+
+-- Adds the items that have to run, all but those at the places in `hits`, each to its lane. Returns
+-- how many there are.
+create function add_jobs(
+    batch batches, items json, of_priority integer, due timestamptz, hits bigint[], moment timestamptz
+) returns integer
+language plpgsql as $$
+declare
+    lanes_by_key jsonb := (
+        select jsonb_object_agg(key, lane_for(batch.task, batch.tenant, batch.id, key)) from (
+            select distinct coalesce(key, '') as key from json_to_recordset(items) as i (key text)
+            order by 1) used);
+    added integer;
+begin
+    with put as (
+        insert into jobs (batch_id, position, lane_id, task, tenant, key, state, priority, run_at,
+            dedup_key, cache_key, payload, created_at, expires_on)
+        select batch.id, batch.total + batch.duplicates + i.at - 1,
+            (lanes_by_key ->> coalesce(i.key, ''))::bigint, batch.task, batch.tenant,
+            coalesce(i.key, ''), case when own.due > moment then 'scheduled' else 'ready' end::job_state,
+            coalesce(i.priority, of_priority), own.due,
+            batch.task || ':' || i.dedup_key, batch.task || ':' || i.cache_key,
+            coalesce(i.payload, 'null'), moment, batch.expires_on
+        from rows from (json_to_recordset(items) as (payload json, key text, priority integer,
+            run_at timestamptz, delay double precision, dedup_key text, cache_key text)
+        ) with ordinality as i (payload, key, priority, run_at, delay, dedup_key, cache_key, at)
+        cross join lateral (
+            select coalesce(i.run_at, moment + make_interval(secs => i.delay), due) as due) own
+        where i.at <> all (hits)
+        on conflict (tenant, dedup_key) where dedup_key is not null do nothing
+        returning lane_id, greatest(run_at, moment) as due
+    ), told as (
+        update lanes l set ready_at = least(l.ready_at, p.due), is_due = l.is_due or p.due <= moment
+        from (select lane_id, min(put.due) as due from put group by lane_id) p
+        where l.id = p.lane_id
+    )
+    select count(*) into added from put;
+    return added;
+end $$;
+
+-- Completes the items whose result is known already. Returns their places.
+create function add_cached(batch batches, items json, moment timestamptz) returns bigint[]
+language plpgsql as $$
+declare
+    hits bigint[];
+    named uuid[];
+    before integer := greatest(batch.last_event, 1);
+begin
+    with hit as (
+        insert into finished (id, batch_id, position, task, tenant, key, state, priority, run_at, attempt,
+            snoozes, finished_at, cached, cache_key, payload, result, created_at, expires_on)
+        select nextval(pg_get_serial_sequence('batchmill.jobs', 'id')), batch.id,
+            batch.total + batch.duplicates + i.at - 1, batch.task, batch.tenant, coalesce(i.key, ''),
+            'completed', 0, moment, 0, 0, moment, true, batch.task || ':' || i.cache_key,
+            coalesce(i.payload, 'null'), known.result, moment, batch.expires_on
+        from rows from (json_to_recordset(items) as (payload json, key text, cache_key text)
+        ) with ordinality as i (payload, key, cache_key, at)
+        cross join lateral (
+            select cached_result(batch.tenant, batch.task || ':' || i.cache_key) as result) known
+        where i.cache_key is not null and known.result is not null
+        returning id, position, task, result
+    ), told as (
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select batch.id, before + count(*), batch.tenant, 'job_completed', array_agg(id),
+            array_agg(position), array[json_build_object('task', batch.task, 'cached', true)], moment,
+            batch.expires_on
+        from hit having count(*) > 0
+    )
+    select coalesce(array_agg(position - batch.total - batch.duplicates + 1), '{}'),
+        array(select distinct unnest(named_artifacts(result::text)) from hit)
+    into hits, named from hit;
+    if named <> '{}' then
+        perform take_artifacts(named, batch.tenant, batch.id, null, batch.expires_at);
+    end if;
+    if hits <> '{}' then
+        if batch.last_event = 0 then
+            insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+                expires_on)
+            values (batch.id, 1, batch.tenant, 'batch_started', '{null}', '{null}', '{null}', moment,
+                batch.expires_on);
+        end if;
+        update batches
+        set last_event = before + cardinality(hits), state = 'processing', started_at = coalesce(started_at, moment)
+        where id = batch.id;
+    end if;
+    return hits;
+end $$;

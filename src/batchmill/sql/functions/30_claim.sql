@@ -1,0 +1,237 @@
+-- Claims: a worker takes jobs. Read from top to bottom: submitted single jobs are put into their lanes, or start at
+-- once; then lanes are locked (31_open_lanes.sql), jobs are chosen from them (32_take.sql) and started (33_start.sql).
+
+-- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from
+-- lanes that no limit counts. Tenants take turns, in each task from the one after `last_tenants[i]` on;
+-- `last_tenant` was served last of all. `lot` is a number that differs from claim to claim, by which the
+-- turns of a tenant's tasks are drawn. Returns the jobs and their lanes by columns, the seconds until
+-- there may be more, whether no other worker is live, the place from which the next claim needs to look
+-- for submitted jobs, and the tenants that were served last.
+create function claim(
+    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
+    last_tenants text[] default null, last_tenant text default '', lot bigint default 0
+) returns json
+language plpgsql
+set search_path = batchmill, pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+declare
+    submitted bigint[];
+    at_once json;
+    open bigint[];
+begin
+    perform pg_advisory_xact_lock_shared(hashtext('batchmill.limits'));
+    if current_setting('batchmill.knows_server', true) is distinct from 'yes' then
+        perform recognise_server();
+    end if;
+    submitted := submitted_jobs(since);
+    if submitted <> '{}' then
+        at_once := start_at_once(submitted, worker, claim.tasks, wants, want, since);
+        if at_once is not null then
+            return at_once;
+        end if;
+        perform lock_lanes(lanes_of_submitted(submitted));
+        perform put_into_lanes(submitted);
+    end if;
+    open := open_lanes(claim.tasks, wants, want + spare, last_tenants);
+    return claim_from(open, lock_above(open), worker, claim.tasks, wants, want, spare, since,
+        last_tenants, last_tenant, lot);
+end $$;
+
+-- Keeps fences apart from those of a server that this one replaced. A standby that is promoted may not have received
+-- the last commits, and a server that crashed with `synchronous_commit` off may have lost some: the fences in them would
+-- be issued again, and an outcome of a lost attempt could pass for one of a new attempt. So a server that was started
+-- since the last claim skips more fences than can have been lost. A session ends with its server, so its first
+-- claim checks this, and the others need not.
+create function recognise_server() returns void
+language plpgsql as $$
+begin
+    if not exists (select from server where started_at = pg_postmaster_start_time()) then
+        update server set started_at = pg_postmaster_start_time()
+        where started_at <> pg_postmaster_start_time();
+        if found then
+            perform setval('fences', nextval('fences') + 4294967296);
+        end if;
+    end if;
+    perform set_config('batchmill.knows_server', 'yes', false);
+end $$;
+
+-- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long
+-- transaction never holds a lane; their lanes learn of them by the next claim.
+create function submitted_jobs(since xid8) returns bigint[]
+language plpgsql as $$
+declare
+    most constant integer := 1000;
+    ids bigint[] := array(
+        select id from jobs where lane_id is null and submitted_by >= since
+        order by submitted_by limit most for update skip locked);
+begin
+    return case when cardinality(ids) < most then ids else ids || submitted_by_others(ids) end;
+end $$;
+
+-- The first submitted jobs of tenants that have none among the known ones: a tenant with very many must
+-- not keep the others out of their lanes.
+create function submitted_by_others(known bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+    tenants text[] := array(select distinct tenant from jobs where id = any (known));
+    ids bigint[] := '{}';
+    next text := '';
+begin
+    while cardinality(ids) < 1000 loop
+        next := (
+            select tenant from jobs where lane_id is null and tenant > next order by tenant limit 1);
+        exit when next is null;
+        continue when next = any (tenants);
+        ids := ids || array(
+            select id from jobs where lane_id is null and tenant = next
+            order by submitted_by limit 20 for update skip locked);
+    end loop;
+    return ids;
+end $$;
+
+create function lanes_of_submitted(job_ids bigint[]) returns bigint[]
+language plpgsql as $$
+begin
+    return array(
+        select lane_for(task, tenant, null, key)
+        from (select distinct task, tenant, key from jobs where id = any (job_ids)) waiting
+        order by task, tenant, key);
+end $$;
+
+create function put_into_lanes(job_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    update jobs set lane_id = lane_for(task, tenant, null, key), submitted_by = null
+    where id = any (job_ids);
+    perform wait_in_lanes(job_ids, clock());
+end $$;
+
+-- The common case of jobs that are submitted while nothing waits and no limit counts: they start without
+-- waiting in their lane. Null if that is not the case.
+create function start_at_once(
+    job_ids bigint[], worker bigint, of_tasks text[], wants integer[], want integer, since xid8,
+    refused bigint[] default '{}'
+) returns json
+language plpgsql as $$
+declare
+    moment timestamptz := clock();
+    next_at timestamptz := ready_next(of_tasks, moment);
+    lane lanes;
+    claimed json;
+begin
+    if cardinality(job_ids) > want or next_at <= moment or exists (select from limits where counts) then
+        return null;
+    end if;
+    update lanes l set running = l.running + cardinality(job_ids)
+    from (
+        select min(task) as task, min(tenant) as tenant from jobs where id = any (job_ids)
+        having min(task) = max(task) and min(tenant) = max(tenant)
+           and bool_and(state = 'ready' and key = '')) alike
+    where l.batch_id is null and l.task = alike.task and l.tenant = alike.tenant and l.key = ''
+      and l.ready_at is null and cardinality(job_ids) <= wants[array_position(of_tasks, alike.task)]
+    returning l.* into lane;
+    if lane.id is null then
+        return null;
+    end if;
+    with started as (
+        update jobs
+        set state = 'running', attempt = attempt + 1, fence = nextval('fences'), worker_id = worker,
+            started_at = moment, lane_id = lane.id, submitted_by = null
+        where id = any (job_ids)
+        returning id, fence, attempt, payload, position, snoozes, checkpoints, run_at, labels, priority
+    )
+    select json_build_object(
+        'lanes', json_build_array(array[lane.id], array[lane.task], array[lane.tenant], array[lane.key],
+            array[null], array[null]),
+        'jobs', json_build_array(
+            json_agg(id), json_agg(fence), json_agg(lane.id), json_agg(attempt), json_agg(payload::text),
+            json_agg(position), json_agg(snoozes), json_agg(checkpoints),
+            json_agg(greatest(date_part('epoch', moment - run_at), 0)), json_agg(labels)))
+    into claimed
+    from (select * from started order by priority desc, id) in_turn;
+    return answered(claimed, cardinality(job_ids), false, worker, want, next_at, since, refused, moment);
+end $$;
+
+-- Claims from lanes that are held together with all above them.
+create function claim_from(
+    lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
+    spare integer, since xid8, last_tenants text[], last_tenant text, lot bigint,
+    refused bigint[] default '{}'
+) returns json
+language plpgsql as $$
+declare
+    -- Only now is it sure what comes before this: whoever had a slot has given it back.
+    moment timestamptz := clock();
+    next_at timestamptz := moment;
+    claimed json;
+    taken integer := 0;
+    passed_over boolean := false;
+begin
+    if lane_ids <> '{}' then
+        select t.claimed, t.taken, t.passed_over, t.served_last, t.served
+        into claimed, taken, passed_over, last_tenants, last_tenant
+        from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, last_tenants,
+            last_tenant, lot, moment) t;
+    end if;
+    if taken < want + spare then
+        next_at := ready_next(claim_from.tasks, moment);
+    end if;
+    return answered(claimed, taken, passed_over, worker, want, next_at, since, refused, moment,
+        last_tenants, last_tenant);
+end $$;
+
+-- When there may be work next, if that is known.
+create function ready_next(of_tasks text[], moment timestamptz) returns timestamptz
+language plpgsql as $$
+begin
+    return (
+        select min(at) from (
+            select l.ready_at as at from unnest(of_tasks) as w (task)
+            cross join lateral (
+                (select ready_at from lanes where lanes.task = w.task and is_open and is_due limit 1)
+                union all
+                (select ready_at from lanes
+                 where lanes.task = w.task and is_open and not is_due and ready_at is not null
+                 order by ready_at limit 1)) l
+            union all
+            select opens_at from limits where parked and opens_at > moment) soon);
+end $$;
+
+-- What a claim returns. Notes whether its worker now waits for more jobs; it is an error if the worker is not
+-- live. Locks the worker's row, so that a claim and marking the worker lost serialise: a worker that is marked
+-- lost has started all that it ever will. `alone` is true if no other worker is live.
+--
+-- All jobs of transactions that are older than the snapshot's are visible by now, or never will be. So once no
+-- submitted job is left, the next claim need not look for older ones: `since` moves on.
+create function answered(
+    claimed json, taken integer, passed_over boolean, worker bigint, want integer,
+    next_at timestamptz, since xid8, refused bigint[], moment timestamptz,
+    last_tenants text[] default null, last_tenant text default null
+) returns json
+language plpgsql as $$
+declare
+    wants_more boolean := taken < want and (next_at > moment) is not false;
+    was_idle boolean;
+    alone boolean;
+begin
+    select w.idle, not exists (select from workers o where o.state = 'live' and o.id <> w.id)
+    into was_idle, alone
+    from workers w where w.id = worker and w.state = 'live' for no key update of w;
+    if not found then
+        raise exception 'Worker % is not live.', worker using errcode = 'BM010';
+    end if;
+    if was_idle <> wants_more then
+        update workers w set idle = wants_more where w.id = worker;
+    end if;
+    return json_build_object(
+        'claimed', claimed,
+        'passed_over', passed_over,
+        'alone', alone,
+        'wait', extract(epoch from next_at - moment),
+        'since', case when exists (select from jobs where lane_id is null and submitted_by >= since)
+            then since else pg_snapshot_xmin(pg_current_snapshot()) end,
+        'last_tenants', last_tenants,
+        'last_tenant', last_tenant,
+        'refused', refused);
+end $$;

@@ -1,0 +1,96 @@
+-- Starts the chosen jobs: their rows, the events of their batches, and the counts of their limits.
+
+-- Makes chosen jobs running, a new attempt and a new fence each, and tells it in their batches.
+-- Returns them in the order of the lanes in `touched`, and what each lane's jobs have in common.
+create function start_jobs(worker bigint, chosen bigint[], touched bigint[], moment timestamptz)
+returns json
+language plpgsql as $$
+declare
+    watched uuid[];
+    claimed json;
+begin
+    with started as (
+        update jobs
+        set state = 'running', attempt = attempt + 1, fence = nextval('fences'),
+            worker_id = worker, started_at = moment
+        where id = any (chosen)
+        returning id, lane_id, priority, batch_id, position, task, tenant, key, attempt, snoozes, fence,
+            payload, checkpoints, labels, run_at
+    ), counted as (
+        update batches b
+        set running = b.running + s.n,
+            last_event = b.last_event + s.n + o.begins::integer,
+            state = case b.state when 'pending' then 'processing' else b.state end,
+            started_at = coalesce(b.started_at, moment)
+        from (
+            select batch_id, sum(n)::integer as n, array_agg(telling) as tellings
+            from (
+                select batch_id, count(*) as n, row ('job_started',
+                    sum(count(*)) over (partition by batch_id order by task, attempt),
+                    array_agg(id), array_agg(position), array[attempt_data(task, attempt)]
+                )::telling as telling
+                from started where batch_id is not null group by batch_id, task, attempt) t
+            group by batch_id) s
+        cross join lateral (
+            select started_at is null as begins from batches where id = s.batch_id offset 0) o
+        where b.id = any (array[s.batch_id])
+        returning b.*, b.last_event - s.n as before, o.begins, s.tellings
+    ), told as (
+        insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
+            expires_on)
+        select id, before, tenant, 'batch_started', '{null}', '{null}',
+            array[json_build_object('task', task, 'total', total)], moment, expires_on
+        from counted c where begins
+        union all
+        select c.id, c.before + t.upto, c.tenant, t.type, t.job_ids, t.positions, t.data, moment,
+            c.expires_on
+        from counted c cross join lateral unnest(c.tellings) t
+    )
+    -- By columns: for each value of a row, json_build_array would look its type up again.
+    select json_build_object(
+            'lanes', (
+                select json_build_array(json_agg(id), json_agg(task), json_agg(tenant), json_agg(key),
+                    json_agg(batch_id), json_agg((select labels from batches where id = batch_id)))
+                from lanes where id = any (touched)),
+            'jobs', json_build_array(
+                json_agg(id), json_agg(fence), json_agg(lane_id), json_agg(attempt),
+                json_agg(payload::text), json_agg(position), json_agg(snoozes), json_agg(checkpoints),
+                json_agg(greatest(date_part('epoch', moment - run_at), 0)), json_agg(labels))),
+        (select array_agg(id) from counted where watched_until > moment)
+    into claimed, watched
+    from (
+        select * from started order by array_position(touched, lane_id), priority desc, id) in_turn;
+    perform notify_watchers(watched);
+    return claimed;
+end $$;
+
+-- Counts starts on limits, remembers them where there is a rate, and notes who has parked there.
+-- Starts are remembered by hundredths of the period, each as late as it may have been: a window of
+-- any place holds at most the rate, and the memory stays small.
+create function count_starts(
+    limit_ids bigint[], counted integer[], behind bigint[], moment timestamptz
+) returns void language plpgsql as $$
+begin
+    update limits m
+    set running = m.running + c.n,
+        started_at = recent.at,
+        started = recent.n,
+        -- Not `exists`, which may be answered by hashing all the lanes there are.
+        parked = (select true from lanes l where l.blocked_by = m.id limit 1) is not null,
+        opens_at = recent.first + make_interval(secs => m.period)
+    from unnest(limit_ids, counted) as c (id, n)
+    cross join lateral (select * from limits where limits.id = c.id offset 0) o
+    cross join lateral (
+        select coalesce(array_agg(at order by at), '{}') as at,
+            coalesce(array_agg(n order by at), '{}') as n, min(at) as first
+        from (
+            select at, sum(u.n)::integer as n from (
+                select * from unnest(o.started_at, o.started) as before (at, n)
+                union all
+                select to_timestamp(ceil(extract(epoch from moment) * 100 / o.period) * o.period / 100), c.n
+                where o.rate is not null and c.n > 0) u
+            where at > moment - make_interval(secs => o.period)
+            group by at) u
+    ) recent
+    where m.id = any (array[c.id]) and (c.n > 0 or o.parked or m.id = any (behind));
+end $$;
