@@ -21,7 +21,9 @@ DIGEST = "ab" * 32
 
 
 def begin(engine: Engine, claim: Claim) -> Any:
-    query = "select id from batchmill.begin_output(%s, %s, 'out.txt', 'text/plain')"
+    query = (
+        "select id from batchmill.begin_output(%s, %s, 'out.txt', 'text/plain', gen_random_uuid())"
+    )
     return engine.value(query, claim.id, claim.fence)
 
 

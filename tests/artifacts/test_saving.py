@@ -262,7 +262,7 @@ async def test_a_tenant_cannot_write_rows_by_itself(mill: Mill) -> None:
         "insert into batchmill.artifact_uses (artifact_id, tenant) values (gen_random_uuid(), 'ada')",
         "update batchmill.usage set stored_bytes = 0",
         "select batchmill.collect_litter(10)",
-        "select batchmill.begin_output(1, 1, 'a', 'b/c')",
+        "select batchmill.begin_output(1, 1, 'a', 'b/c', gen_random_uuid())",
     ):
         with pytest.raises(ConfigurationError, match="permission denied"):
             async with ada.database.connection() as conn:

@@ -46,7 +46,7 @@ async def test_the_printed_sql_makes_the_schema(empty_dsn: str) -> None:
 async def test_from_the_newest_only_functions_are_printed(cli: Cli) -> None:
     text = "\n".join(await cli.lines("migrate", "sql", "--from", migrate.newest()))
     assert "create table jobs" not in text
-    assert "create function" in text
+    assert "create or replace function" in text
 
 
 async def findings(cli: Cli) -> dict[str, Any]:

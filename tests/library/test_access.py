@@ -160,7 +160,10 @@ async def victim(owned: Mill, owner: str) -> Victim:
             "values ('batchmill.webhook', '{}', now())"
         )
         (webhook,) = one(conn, "select id from batchmill.save_webhook('https://1.1.1.1/', 'ada')")
-        (artifact,) = one(conn, "select id from batchmill.begin_input('ada', 'a', 'text/plain')")
+        (artifact,) = one(
+            conn,
+            "select id from batchmill.begin_input('ada', 'a', 'text/plain', gen_random_uuid())",
+        )
     await owned.schedules.save("nightly", "0 3 * * *", echo, SECRET, tenant="ada")
     return Victim(str(batch.id), str(finished.id), job.id, str(webhook), str(artifact))
 
@@ -340,7 +343,7 @@ def test_a_tenant_cannot_move_the_clock(owner: str, owned: Mill) -> None:
         assert one(conn, ahead) == (False,)
         conn.execute("set batchmill.clock_offset = '3 days'")
         assert one(conn, ahead) == (False,)
-        conn.execute("select batchmill.begin_input('ada', 'a', 'text/plain')")
+        conn.execute("select batchmill.begin_input('ada', 'a', 'text/plain', gen_random_uuid())")
         assert one(
             conn, "select max(created_at) < now() + interval '1 hour' from batchmill.artifacts"
         ) == (True,)

@@ -14,7 +14,9 @@ Sessions = Callable[[], Engine]
 
 
 def begin(engine: Engine, tenant: str) -> UUID:
-    return engine.rows("select id from batchmill.begin_input(%s, 'a', 'a/b')", tenant)[0][0]
+    return engine.rows(
+        "select id from batchmill.begin_input(%s, 'a', 'a/b', gen_random_uuid())", tenant
+    )[0][0]
 
 
 def grow(engine: Engine, file: UUID, size: int) -> tuple[Any, ...]:

@@ -124,7 +124,7 @@ REMOVALS = {
     "a job's state is the one that its last event told": NO_EVENTS,
 }
 
-OUTPUT = "select id from batchmill.begin_output(%s, %s, 'out', 'x/y')"
+OUTPUT = "select id from batchmill.begin_output(%s, %s, 'out', 'x/y', gen_random_uuid())"
 
 
 @pytest.fixture
@@ -143,7 +143,12 @@ def world(sql: psycopg.Connection[Any]) -> dict[str, Any]:
     engine.complete(first)
     engine.finish(outcome.snoozed(second, 60))
     engine.report(third, progress={"stage": "reading"})
-    write(engine, engine.rows("select id from batchmill.begin_input('default', 'in', 'x/y')")[0][0])
+    write(
+        engine,
+        engine.rows(
+            "select id from batchmill.begin_input('default', 'in', 'x/y', gen_random_uuid())"
+        )[0][0],
+    )
     write(engine, engine.rows(OUTPUT, third.id, third.fence)[0][0])
     (given,) = engine.rows("select id from batchmill.artifacts where kind = 'input'")[0]
     engine.batch("work", [{"artifact": str(given)}])

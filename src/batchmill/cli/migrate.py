@@ -22,10 +22,15 @@ class Standing:
         return self.installed == self.newest
 
 
-async def up(session: Session) -> None:
-    """Bring the database's schema up to date."""
+async def up(
+    session: Session,
+    wait: Annotated[
+        float, typer.Option(min=0, help="How long to try while tables are locked, in seconds.")
+    ] = migrate.WAIT_SECONDS,
+) -> None:
+    """Bring the database's schema up to date, while workers and servers go on."""
     async with session.store() as store, store.database.connection() as conn:
-        applied = await migrate.upgrade(conn)
+        applied = await migrate.upgrade(conn, wait=wait)
     data = {"applied": [{"version": m.version, "name": m.name} for m in applied]}
     session.show(data, lambda _: describe_applied(applied))
 

@@ -1,5 +1,10 @@
-"""The schema: numbered migrations for what holds data; functions are made anew as they change."""
+"""The schema: numbered migrations for what holds data, and functions, which are replaced in place.
 
+An upgrade stops nobody: processes of the versions from `SERVES` on go on with the new schema.
+Migrations only add at first. What only old processes need is removed by a later version.
+"""
+
+import asyncio
 import hashlib
 from dataclasses import dataclass
 from functools import cache
@@ -7,11 +12,20 @@ from importlib.resources import files
 from typing import Any, LiteralString
 
 from psycopg import AsyncConnection
+from psycopg.errors import LockNotAvailable
 
 from batchmill.errors import SchemaError
 from batchmill.store.errors import translated
 
 SQL = files("batchmill") / "sql"
+
+# The oldest schema version whose processes work with the newest one.
+SERVES = 8
+# How long a migration waits for a lock at a time. It holds others up meanwhile.
+LOCK_SECONDS = 2.0
+# How long it tries again before it gives up.
+WAIT_SECONDS = 60.0
+PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -55,15 +69,20 @@ def step(migration: Migration) -> str:
 
 
 def script(installed: int = 0) -> str:
-    """Everything that brings `installed` up to the newest version, as one text."""
+    """Everything that brings `installed` up to the newest version, as one text.
+
+    Processes of the previous version go on meanwhile and afterwards. So functions are replaced in
+    place, and those that this version does not have stay until the next one.
+    """
     return "\n".join(
         [
-            # Functions depend on the columns that migrations change.
-            DROP_FUNCTIONS,
+            _part("drop_retired") if installed else "",
             *(step(migration) for migration in pending(installed)),
             "set local search_path = batchmill, pg_catalog;",
+            _part("before_functions"),
             functions(),
-            f"update schema_version set functions = '{functions_digest()}' "
+            _part("after_functions"),
+            f"update schema_version set functions = '{functions_digest()}', serves = {SERVES} "
             "where version = (select max(version) from schema_version);",
             "set local search_path to default;",
             "select batchmill.guard_tables();",
@@ -72,26 +91,9 @@ def script(installed: int = 0) -> str:
     )
 
 
-DROP_FUNCTIONS = """\
-do $$
-declare
-    old record;
-begin
-    -- Their names first: what depends on one goes with it, and has no name any more.
-    for old in select unnest(array_agg(p.oid::regprocedure::text)) as name from pg_proc p
-        join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'batchmill'
-    loop
-        execute 'drop function if exists ' || old.name || ' cascade';
-    end loop;
-    for old in select t.oid::regtype as name from pg_type t
-        join pg_namespace n on n.oid = t.typnamespace
-        join pg_class c on c.oid = t.typrelid
-        where n.nspname = 'batchmill' and c.relkind = 'c'
-    loop
-        execute 'drop type ' || old.name;
-    end loop;
-end $$;
-"""
+def _part(name: str) -> str:
+    text = (SQL / "upgrade" / f"{name}.sql").read_text()
+    return text.replace("{version}", str(newest()))
 
 
 INSTALLED_FUNCTIONS = """\
@@ -105,27 +107,50 @@ async def installed_version(conn: AsyncConnection[Any]) -> int:
     return await _one(conn, "select coalesce(max(version), 0) from batchmill.schema_version")
 
 
-async def upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
-    """Brings the schema up to date in one transaction; returns what was applied."""
-    with translated():
-        async with conn.transaction():
-            await conn.execute("select pg_advisory_xact_lock(hashtext('batchmill.migrate'))")
-            installed = await installed_version(conn)
-            _refuse_newer(installed)
-            missing = pending(installed)
-            if missing or await _one(conn, INSTALLED_FUNCTIONS) != functions_digest():
-                await conn.execute(script(installed).encode())
-            else:
-                # Someone may have made the role since, or granted it.
-                await conn.execute("select batchmill.guard_tables()")
+async def upgrade(conn: AsyncConnection[Any], *, wait: float = WAIT_SECONDS) -> list[Migration]:
+    """Brings the schema up to date in one transaction; returns what was applied.
+
+    Raises SchemaError if tables are locked for longer than `wait` seconds, and changes nothing.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait
+    while True:
+        try:
+            with translated():
+                return await _upgrade(conn)
+        except LockNotAvailable:
+            if loop.time() >= until:
+                raise SchemaError(
+                    f"Tables were locked for {wait:.0f} seconds, so nothing was changed: run "
+                    "`batchmill migrate up` again. `batchmill doctor` shows transactions that have "
+                    "been open for long."
+                ) from None
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def _upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
+    async with conn.transaction():
+        await conn.execute(f"set local lock_timeout = {round(LOCK_SECONDS * 1_000)}".encode())
+        await conn.execute("select pg_advisory_xact_lock(hashtext('batchmill.migrate'))")
+        installed = await installed_version(conn)
+        if installed > newest():
+            await _require_served(conn, installed)
+            return []
+        missing = pending(installed)
+        if missing or await _one(conn, INSTALLED_FUNCTIONS) != functions_digest():
+            await conn.execute(script(installed).encode())
+        else:
+            # Someone may have made the role since, or granted it.
+            await conn.execute("select batchmill.guard_tables()")
     return missing
 
 
 async def check(conn: AsyncConnection[Any]) -> None:
-    """Refuses a schema that this version of batchmill does not know how to use."""
+    """Refuses a schema that this version of batchmill cannot use."""
     with translated():
         installed = await installed_version(conn)
-    _refuse_newer(installed)
+        if installed > newest():
+            await _require_served(conn, installed)
     if installed == 0:
         raise SchemaError("The database has no batchmill schema: run `batchmill migrate up`.")
     if installed < newest():
@@ -135,12 +160,18 @@ async def check(conn: AsyncConnection[Any]) -> None:
         )
 
 
-def _refuse_newer(installed: int) -> None:
-    if installed > newest():
+async def _require_served(conn: AsyncConnection[Any], installed: int) -> None:
+    """A newer schema serves processes of the version before it too."""
+    if await _one(conn, SERVED_FROM) > newest():
         raise SchemaError(
             f"The schema is version {installed}, this batchmill knows {newest()}: "
             "upgrade batchmill here too."
         )
+
+
+SERVED_FROM = (
+    "select coalesce(serves, version) from batchmill.schema_version order by version desc limit 1"
+)
 
 
 async def _one(conn: AsyncConnection[Any], query: LiteralString) -> Any:

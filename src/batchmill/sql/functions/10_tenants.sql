@@ -7,7 +7,7 @@
 -- Whose rows the session may see and change: null for the engine, which has all tenants; the name of a tenant; ''
 -- for everyone else, who have nothing. The setting `batchmill.tenant` counts only in a session that could act as
 -- the engine too: every role can set it.
-create function seen_tenant() returns text
+create or replace function seen_tenant() returns text
 language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     taken name := current_setting('role');
@@ -23,14 +23,14 @@ begin
 end $$;
 
 -- Whether an operator has let a role past row-level security and granted it the tables.
-create function may_write_everything(role name) returns boolean
+create or replace function may_write_everything(role name) returns boolean
 language sql stable
 return coalesce((select rolbypassrls from pg_roles where rolname = role), false)
     and has_table_privilege(role, 'batchmill.jobs', 'insert')
     and has_table_privilege(role, 'batchmill.jobs', 'delete');
 
 -- The tenant that a call acts for, null for all of them.
-create function acting_tenant() returns text
+create or replace function acting_tenant() returns text
 language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     seen text;
@@ -51,7 +51,7 @@ begin
     return seen;
 end $$;
 
-create function is_own(of_tenant text) returns boolean
+create or replace function is_own(of_tenant text) returns boolean
 language plpgsql stable as $$
 declare
     seen text := seen_tenant();

@@ -2,7 +2,7 @@
 
 -- The one clock. Tests move it with `set batchmill.clock_offset = '1 hour'`, which counts in sessions of the engine
 -- only: a tenant that moved it could extend its quotas.
-create function clock() returns timestamptz
+create or replace function clock() returns timestamptz
 language plpgsql stable parallel safe as $$
 begin
     if coalesce(current_setting('batchmill.clock_offset', true), '') = '' or batchmill.seen_tenant() is not null then
@@ -11,6 +11,6 @@ begin
     return clock_timestamp() + current_setting('batchmill.clock_offset')::interval;
 end $$;
 
-create function day_of(moment timestamptz) returns date
+create or replace function day_of(moment timestamptz) returns date
 language sql immutable parallel safe
 return (moment at time zone 'UTC')::date;

@@ -1,14 +1,14 @@
 -- Limits: their names, their free slots, and how they change while jobs run.
 
 -- Tasks that come with batchmill: nobody submits to them but the engine.
-create function is_builtin(task text) returns boolean
+create or replace function is_builtin(task text) returns boolean
 language sql immutable parallel safe
 return starts_with(task, 'batchmill.');
 
 -- Every limit that a job may count on, with the template that stands for it if there is one. A batch
 -- of a keyed task spreads over lanes, so there a limit counts it; elsewhere its one lane does. What
 -- comes with batchmill takes no slot of those that were set for the user's own work.
-create function limit_names(task text, tenant text, batch_id uuid, key text)
+create or replace function limit_names(task text, tenant text, batch_id uuid, key text)
 returns table (name text, template text)
 language sql immutable parallel safe
 begin atomic
@@ -27,7 +27,7 @@ begin atomic
 end;
 
 -- The names of all limits that these lanes may count on.
-create function limits_over(lane_ids bigint[]) returns text[]
+create or replace function limits_over(lane_ids bigint[]) returns text[]
 language sql stable
 return array(
     select distinct n.name from lanes l
@@ -35,7 +35,7 @@ return array(
     where l.id = any (lane_ids));
 
 -- Whether there is anything to count beside the lanes themselves.
-create function have_limits(lane_ids bigint[]) returns boolean
+create or replace function have_limits(lane_ids bigint[]) returns boolean
 language plpgsql stable as $$
 begin
     return exists (select from limits where counts)
@@ -44,17 +44,17 @@ end $$;
 
 -- Claims and completions hold this shared; whoever makes or drops a limit holds it alone, so that
 -- `running` starts from a count nobody changes meanwhile.
-create function hold_limits_still() returns void language sql
+create or replace function hold_limits_still() returns void language sql
 begin atomic
     select pg_advisory_xact_lock(hashtext('batchmill.limits'));
 end;
 
-create function hold_limits_shared() returns void language sql
+create or replace function hold_limits_shared() returns void language sql
 begin atomic
     select pg_advisory_xact_lock_shared(hashtext('batchmill.limits'));
 end;
 
-create function running_under(limit_name text) returns integer
+create or replace function running_under(limit_name text) returns integer
 language sql stable
 begin atomic
     select coalesce(sum(l.running), 0)::integer
@@ -63,7 +63,7 @@ begin atomic
 end;
 
 -- How many more jobs may start now, or once so many of those that run have ended.
-create function free_slots(m limits, moment timestamptz, ending integer default 0) returns integer
+create or replace function free_slots(m limits, moment timestamptz, ending integer default 0) returns integer
 language sql stable
 return least(
     coalesce(m.slots - m.running + ending, 2147483647),
@@ -72,7 +72,7 @@ return least(
         where at > moment - make_interval(secs => m.period)), 2147483647));
 
 -- What a template declares for the limits it stands for.
-create function declared_by(template_name text)
+create or replace function declared_by(template_name text)
 returns table (slots integer, rate integer, period double precision, paused boolean)
 language sql stable
 begin atomic
@@ -82,7 +82,7 @@ end;
 
 -- Makes the limits that templates stand for, for these lanes, where they do not exist yet. Whoever
 -- starts or ends a job comes by here first, so what runs does not change while it is counted.
-create function make_limits_from_templates(lane_ids bigint[]) returns void
+create or replace function make_limits_from_templates(lane_ids bigint[]) returns void
 language plpgsql as $$
 begin
     if not exists (select from limits where name like '%*') then
@@ -101,7 +101,7 @@ begin
 end $$;
 
 -- The slots of a batch's lane. Keyed tasks spread a batch over lanes, so there a limit row counts it.
-create function lane_slots(of_task text, of_batch uuid) returns integer
+create or replace function lane_slots(of_task text, of_batch uuid) returns integer
 language sql stable
 begin atomic
     select m.slots from limits m join tasks t on t.name = of_task
@@ -109,7 +109,7 @@ begin atomic
 end;
 
 -- Brings what stands below a template in line with it. The caller holds the limits still.
-create function spread_template(template_name text) returns void
+create or replace function spread_template(template_name text) returns void
 language plpgsql as $$
 begin
     update limits m
@@ -125,7 +125,7 @@ begin
     end if;
 end $$;
 
-create function declare_limit(limit_name text, slots integer, rate integer, period double precision)
+create or replace function declare_limit(limit_name text, slots integer, rate integer, period double precision)
 returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -148,7 +148,7 @@ end $$;
 
 -- Sets what an operator wants over what the code declares; null leaves a part as it is, and `reset`
 -- goes back to what the code declares. Returns the limit as it is now.
-create function set_limit(
+create or replace function set_limit(
     limit_name text, slots integer, rate integer, period double precision, paused boolean,
     reset boolean default false
 ) returns limits

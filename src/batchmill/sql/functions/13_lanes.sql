@@ -5,7 +5,7 @@
 -- which can be looked up but neither merged nor read in order.
 
 -- The lane of a task, tenant, batch and key, made if it is not there.
-create function lane_for(of_task text, of_tenant text, of_batch uuid, of_key text) returns bigint
+create or replace function lane_for(of_task text, of_tenant text, of_batch uuid, of_key text) returns bigint
 language plpgsql as $$
 declare
     lane_id bigint;
@@ -29,7 +29,7 @@ begin
 end $$;
 
 -- Tells lanes of jobs that have begun to wait in them. The caller holds the lanes.
-create function wait_in_lanes(job_ids bigint[], moment timestamptz) returns void
+create or replace function wait_in_lanes(job_ids bigint[], moment timestamptz) returns void
 language plpgsql as $$
 begin
     update lanes l
@@ -50,21 +50,21 @@ end $$;
 
 -- Locks lanes, the limits they count on and their batches, in the one order used everywhere:
 -- lanes, limits, batches, each by id; jobs come after all of them. Returns the limits.
-create function lock_around(lane_ids bigint[]) returns bigint[]
+create or replace function lock_around(lane_ids bigint[]) returns bigint[]
 language plpgsql as $$
 begin
     perform lock_lanes(lane_ids);
     return lock_above(lane_ids);
 end $$;
 
-create function lock_lanes(lane_ids bigint[]) returns void
+create or replace function lock_lanes(lane_ids bigint[]) returns void
 language plpgsql as $$
 begin
     perform from (select distinct id from unnest(lane_ids) as id order by id) l
     cross join lateral (select from lanes where lanes.id = l.id for update) held;
 end $$;
 
-create function lock_above(lane_ids bigint[]) returns bigint[]
+create or replace function lock_above(lane_ids bigint[]) returns bigint[]
 language plpgsql as $$
 declare
     limit_ids bigint[] := '{}';
@@ -85,7 +85,7 @@ begin
     return limit_ids;
 end $$;
 
-create function lock_batches(batch_ids uuid[]) returns void
+create or replace function lock_batches(batch_ids uuid[]) returns void
 language plpgsql as $$
 begin
     perform from (
@@ -94,7 +94,7 @@ begin
 end $$;
 
 -- Locks all lanes of a batch; a job that advances meanwhile may add one.
-create function lock_lanes_of(of_batch uuid) returns bigint[]
+create or replace function lock_lanes_of(of_batch uuid) returns bigint[]
 language plpgsql as $$
 declare
     lane_ids bigint[];
@@ -107,7 +107,7 @@ begin
 end $$;
 
 -- Locks a batch with all its lanes, and the limits these count on.
-create function lock_batch(of_batch uuid) returns batches
+create or replace function lock_batch(of_batch uuid) returns batches
 language plpgsql as $$
 declare
     known batches;

@@ -1,7 +1,7 @@
 -- Wake-ups by NOTIFY, for processes that wait.
 
 -- NOTIFY only makes things faster, and takes a lock at commit: nothing is sent unless someone waits.
-create function notify_workers(of_tasks text[]) returns void
+create or replace function notify_workers(of_tasks text[]) returns void
 language plpgsql as $$
 begin
     if exists (select from workers where idle and state = 'live' and tasks && of_tasks) then
@@ -11,21 +11,21 @@ end $$;
 
 -- Every role that can connect can listen, so what is sent names no batch and no job: the topic of one is a digest
 -- with a key that only the engine has.
-create function topic(name text) returns text
+create or replace function topic(name text) returns text
 language plpgsql stable as $$
 begin
     return (select left(encode(sha256(secret || convert_to(topic.name, 'UTF8')), 'hex'), 32) from topic_key);
 end $$;
 
 -- For processes of the engine, which wait for topics.
-create function listening_key() returns bytea
+create or replace function listening_key() returns bytea
 language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     return (select secret from topic_key where seen_tenant() is null);
 end $$;
 
 -- Asks for a notice of what happens to a batch in the next minute; of a job, of its end.
-create function watch_batch(of_batch uuid) returns void
+create or replace function watch_batch(of_batch uuid) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     update batches set watched_until = clock() + interval '60 s'
@@ -33,13 +33,13 @@ begin
       and (watched_until is null or watched_until < clock() + interval '30 s');
 end $$;
 
-create function watch_job(of_job bigint) returns void
+create or replace function watch_job(of_job bigint) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     update jobs set watched = true where id = of_job and is_own(tenant) and not watched;
 end $$;
 
-create function notify_watchers(batch_ids uuid[]) returns void
+create or replace function notify_watchers(batch_ids uuid[]) returns void
 language plpgsql as $$
 begin
     perform pg_notify('batchmill', topic('batch:' || id)) from unnest(batch_ids) as id;

@@ -2,7 +2,7 @@
 -- turns them into typed exceptions.
 
 -- The task that a caller names. Those who act for one tenant may name entry points only.
-create function known_task(task_name text, acting_for text) returns batchmill.tasks
+create or replace function known_task(task_name text, acting_for text) returns batchmill.tasks
 language plpgsql as $$
 declare
     known tasks;
@@ -20,17 +20,17 @@ begin
 end $$;
 
 -- Schedules fire as their owner, so what a tenant schedules is checked when it is saved.
-create function require_scheduled_entry() returns trigger
+create or replace function require_scheduled_entry() returns trigger
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     perform known_task(new.task, acting) from acting_tenant() as acting where acting is not null;
     return new;
 end $$;
 
-create trigger schedule_has_entry before insert or update of task, payload, key on schedules
+create or replace trigger schedule_has_entry before insert or update of task, payload, key on schedules
 for each row execute function require_scheduled_entry();
 
-create function check_priority(priority integer) returns void
+create or replace function check_priority(priority integer) returns void
 language plpgsql as $$
 begin
     if priority not between -32768 and 32767 then
@@ -39,7 +39,7 @@ begin
 end $$;
 
 -- Times that every language can tell, and spans that lead to such times.
-create function check_times(options json) returns void
+create or replace function check_times(options json) returns void
 language plpgsql as $$
 begin
     if (options ->> 'run_at')::timestamptz not between '1970-01-01 UTC' and '9000-01-01 UTC' then
@@ -53,7 +53,7 @@ begin
 end $$;
 
 -- What the Python library has checked already, for callers in other languages.
-create function check_job(known tasks, job json) returns void
+create or replace function check_job(known tasks, job json) returns void
 language plpgsql as $$
 declare
     payload json := case when json_typeof(job) = 'object' then job -> 'payload' end;
@@ -85,7 +85,7 @@ begin
     perform payload::jsonb;
 end $$;
 
-create function check_jobs(known tasks, items json, bare boolean) returns void
+create or replace function check_jobs(known tasks, items json, bare boolean) returns void
 language plpgsql as $$
 begin
     if json_typeof(items) is distinct from 'array' then
@@ -97,7 +97,7 @@ exception when untranslatable_character then
     raise exception 'The payload holds a NUL character, which Postgres cannot store.' using errcode = 'BM002';
 end $$;
 
-create function check_options(options jsonb) returns void
+create or replace function check_options(options jsonb) returns void
 language plpgsql as $$
 begin
     if jsonb_typeof(options) <> 'object' then

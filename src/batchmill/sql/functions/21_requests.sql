@@ -2,13 +2,13 @@
 -- first.
 
 -- The advisory lock that stands for an idempotency key. Two keys that share one only wait for each other.
-create function request_lock(of_tenant text, of_key text) returns bigint
+create or replace function request_lock(of_tenant text, of_key text) returns bigint
 language sql stable
 return hashtextextended('batchmill.request', hashtextextended(of_tenant, hashtextextended(of_key, 0)));
 
 -- Holds an idempotency key until the transaction ends. False at once if another transaction has it: the
 -- caller can then wait without a connection.
-create function hold_request(of_tenant text, of_key text) returns boolean
+create or replace function hold_request(of_tenant text, of_key text) returns boolean
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     return pg_try_advisory_xact_lock(request_lock(coalesce(acting_tenant(), of_tenant), of_key));
@@ -17,7 +17,7 @@ end $$;
 -- Takes an idempotency key, or returns the request that has it. A second request waits here until the first
 -- has committed, unless its transaction holds the key already. A null digest means that the caller is still
 -- reading what it submits.
-create function take_request(of_tenant text, of_key text, of_digest text, expiry timestamptz)
+create or replace function take_request(of_tenant text, of_key text, of_digest text, expiry timestamptz)
 returns requests
 language plpgsql as $$
 declare

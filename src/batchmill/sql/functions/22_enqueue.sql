@@ -1,16 +1,16 @@
 -- Submitting one job that belongs to no batch. It only inserts, so a caller's long transaction blocks no worker.
 
 -- These two are stable, as what they call is: so the planner can put them in place.
-create function due_at(options jsonb, moment timestamptz) returns timestamptz
+create or replace function due_at(options jsonb, moment timestamptz) returns timestamptz
 language sql stable
 return coalesce((options ->> 'run_at')::timestamptz,
     moment + make_interval(secs => (options ->> 'delay')::float8), moment);
 
-create function expiry_of(options jsonb, moment timestamptz) returns timestamptz
+create or replace function expiry_of(options jsonb, moment timestamptz) returns timestamptz
 language sql stable
 return moment + make_interval(secs => coalesce((options ->> 'expires_in')::float8, 30 * 86400));
 
-create function cached_result(of_tenant text, of_key text) returns json
+create or replace function cached_result(of_tenant text, of_key text) returns json
 language plpgsql stable as $$
 begin
     return (
@@ -23,7 +23,7 @@ end $$;
 -- Submits one job that belongs to no batch; only inserts, so it never waits for workers. Options:
 -- tenant, priority, run_at, delay, key, dedup_key, cache_key, idempotency_key, digest, expires_in,
 -- labels. Returns the job's id and whether it is a duplicate, cached, or of an earlier request.
-create function enqueue(task text, payload json, options jsonb default '{}') returns json
+create or replace function enqueue(task text, payload json, options jsonb default '{}') returns json
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare

@@ -5,7 +5,7 @@
 -- Options: tenant, priority, run_at, delay (for items that have none), expires_in, labels, limit,
 -- on_finish, notify, idempotency_key, digest. A large batch comes in several calls of one transaction:
 -- `more` in all but the last, `batch_id` in all but the first.
-create function submit(task text, items json, options jsonb default '{}') returns json
+create or replace function submit(task text, items json, options jsonb default '{}') returns json
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -106,7 +106,7 @@ begin
 end $$;
 
 -- A batch in several calls is whole or not at all, also where every call commits by itself.
-create function refuse_open_batch() returns trigger
+create or replace function refuse_open_batch() returns trigger
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     if exists (select from batches where id = new.id and opened_by is not null) then
@@ -116,12 +116,15 @@ begin
     return null;
 end $$;
 
-create constraint trigger batch_is_whole after insert on batches
-deferrable initially deferred for each row when (new.opened_by is not null)
-execute function refuse_open_batch();
+do $$ begin
+    create constraint trigger batch_is_whole after insert on batches
+    deferrable initially deferred for each row when (new.opened_by is not null)
+    execute function refuse_open_batch();
+exception when duplicate_object then null;
+end $$;
 
 -- Adds jobs that differ in nothing but their payloads. Returns how many there are.
-create function add_payloads(
+create or replace function add_payloads(
     batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
 ) returns integer
 language plpgsql as $$
@@ -144,7 +147,7 @@ end $$;
 
 -- Adds the items that have to run, all but those at the places in `hits`, each to its lane. Returns
 -- how many there are.
-create function add_jobs(
+create or replace function add_jobs(
     batch batches, items json, of_priority integer, due timestamptz, hits bigint[], moment timestamptz
 ) returns integer
 language plpgsql as $$
@@ -182,7 +185,7 @@ begin
 end $$;
 
 -- Completes the items whose result is known already. Returns their places.
-create function add_cached(batch batches, items json, moment timestamptz) returns bigint[]
+create or replace function add_cached(batch batches, items json, moment timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     hits bigint[];

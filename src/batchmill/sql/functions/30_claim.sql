@@ -7,7 +7,7 @@
 -- turns of a tenant's tasks are drawn. Returns the jobs and their lanes by columns, the seconds until
 -- there may be more, whether no other worker is live, the place from which the next claim needs to look
 -- for submitted jobs, and the tenants that were served last.
-create function claim(
+create or replace function claim(
     worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
     last_tenants text[] default null, last_tenant text default '', lot bigint default 0
 ) returns json
@@ -43,7 +43,7 @@ end $$;
 -- be issued again, and an outcome of a lost attempt could pass for one of a new attempt. So a server that was started
 -- since the last claim skips more fences than can have been lost. A session ends with its server, so its first
 -- claim checks this, and the others need not.
-create function recognise_server() returns void
+create or replace function recognise_server() returns void
 language plpgsql as $$
 begin
     if not exists (select from server where started_at = pg_postmaster_start_time()) then
@@ -58,7 +58,7 @@ end $$;
 
 -- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long
 -- transaction never holds a lane; their lanes learn of them by the next claim.
-create function submitted_jobs(since xid8) returns bigint[]
+create or replace function submitted_jobs(since xid8) returns bigint[]
 language plpgsql as $$
 declare
     most constant integer := 1000;
@@ -71,7 +71,7 @@ end $$;
 
 -- The first submitted jobs of tenants that have none among the known ones: a tenant with very many must
 -- not keep the others out of their lanes.
-create function submitted_by_others(known bigint[]) returns bigint[]
+create or replace function submitted_by_others(known bigint[]) returns bigint[]
 language plpgsql as $$
 declare
     tenants text[] := array(select distinct tenant from jobs where id = any (known));
@@ -90,7 +90,7 @@ begin
     return ids;
 end $$;
 
-create function lanes_of_submitted(job_ids bigint[]) returns bigint[]
+create or replace function lanes_of_submitted(job_ids bigint[]) returns bigint[]
 language plpgsql as $$
 begin
     return array(
@@ -99,7 +99,7 @@ begin
         order by task, tenant, key);
 end $$;
 
-create function put_into_lanes(job_ids bigint[]) returns void
+create or replace function put_into_lanes(job_ids bigint[]) returns void
 language plpgsql as $$
 begin
     update jobs set lane_id = lane_for(task, tenant, null, key), submitted_by = null
@@ -109,7 +109,7 @@ end $$;
 
 -- The common case of jobs that are submitted while nothing waits and no limit counts: they start without
 -- waiting in their lane. Null if that is not the case.
-create function start_at_once(
+create or replace function start_at_once(
     job_ids bigint[], worker bigint, of_tasks text[], wants integer[], want integer, since xid8,
     refused bigint[] default '{}'
 ) returns json
@@ -154,7 +154,7 @@ begin
 end $$;
 
 -- Claims from lanes that are held together with all above them.
-create function claim_from(
+create or replace function claim_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
     spare integer, since xid8, last_tenants text[], last_tenant text, lot bigint,
     refused bigint[] default '{}'
@@ -182,7 +182,7 @@ begin
 end $$;
 
 -- When there may be work next, if that is known.
-create function ready_next(of_tasks text[], moment timestamptz) returns timestamptz
+create or replace function ready_next(of_tasks text[], moment timestamptz) returns timestamptz
 language plpgsql as $$
 begin
     return (
@@ -204,7 +204,7 @@ end $$;
 --
 -- All jobs of transactions that are older than the snapshot's are visible by now, or never will be. So once no
 -- submitted job is left, the next claim need not look for older ones: `since` moves on.
-create function answered(
+create or replace function answered(
     claimed json, taken integer, passed_over boolean, worker bigint, want integer,
     next_at timestamptz, since xid8, refused bigint[], moment timestamptz,
     last_tenants text[] default null, last_tenant text default null

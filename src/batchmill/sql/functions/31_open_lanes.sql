@@ -3,7 +3,7 @@
 -- Locks and returns lanes with work and room. In each task tenants take turns, and of each come the lanes
 -- that have waited longest: half as many in all as there is room for jobs, since most have several, and
 -- each is kept from other workers meanwhile. `ending` are lanes whose slots are about to be free.
-create function open_lanes(
+create or replace function open_lanes(
     of_tasks text[], wants integer[], room integer, last_tenants text[], ending bigint[] default '{}'
 ) returns bigint[]
 language plpgsql as $$
@@ -28,7 +28,7 @@ begin
 end $$;
 
 -- The tenants with work in open lanes of a task whose turn is next. Most often there is one.
-create function open_tenants(of_task text, last_tenant text, most integer) returns text[]
+create or replace function open_tenants(of_task text, last_tenant text, most integer) returns text[]
 language plpgsql as $$
 declare
     first text := (
@@ -45,7 +45,7 @@ begin
 end $$;
 
 -- Marks lanes whose time has come.
-create function wake_lanes(of_tasks text[], moment timestamptz) returns void
+create or replace function wake_lanes(of_tasks text[], moment timestamptz) returns void
 language plpgsql as $$
 begin
     if (select min(l.ready_at) from unnest(of_tasks) as t (task)
@@ -66,7 +66,7 @@ end $$;
 -- The tenants with work in open lanes of a task, or in those parked behind a limit: in the order of their
 -- names, from the one after `last_tenant` on and round again, at most so many. Each is one look at an
 -- index, however many lanes it has.
-create function next_tenants(of_task text, behind bigint, last_tenant text, most integer) returns text[]
+create or replace function next_tenants(of_task text, behind bigint, last_tenant text, most integer) returns text[]
 language plpgsql as $$
 declare
     tenants text[] := '{}';
@@ -100,7 +100,7 @@ end $$;
 
 -- Lets lanes come forward whose limit has room, or will have once the jobs of `ending` lanes have ended.
 -- Too many only means that some park once more.
-create function unpark_lanes(of_tasks text[], last_tenants text[], ending bigint[], moment timestamptz)
+create or replace function unpark_lanes(of_tasks text[], last_tenants text[], ending bigint[], moment timestamptz)
 returns void
 language plpgsql as $$
 declare
@@ -139,7 +139,7 @@ begin
 end $$;
 
 -- The limits that have room for lanes parked behind them, by task, with the first tenant of these lanes.
-create function parked_lanes(of_tasks text[], ending bigint[], moment timestamptz)
+create or replace function parked_lanes(of_tasks text[], ending bigint[], moment timestamptz)
 returns table (limit_id bigint, task text, room integer, tenant text, is_shared boolean)
 language sql stable
 begin atomic

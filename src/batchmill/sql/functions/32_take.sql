@@ -3,7 +3,7 @@
 -- Decides lane by lane how many jobs start, and starts them. `passed_over` tells that a limited lane was
 -- left out because all slots of the worker are taken, `served` which tenant had its turn last, and
 -- `served_last` the same for each task.
-create function take_from(
+create or replace function take_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
     spare integer, last_tenants text[], last_tenant text, lot bigint, moment timestamptz,
     out claimed json, out taken integer, out passed_over boolean, out served_last text[], out served text
@@ -130,7 +130,7 @@ end $$;
 -- tenant's turn is drawn by lot, and between lanes of one task it is that of the lane that was served
 -- longest ago. Tenants follow the one that their task served last; between tasks, the one that was served
 -- last of all. `counts` is how many jobs each lane may start; `share` is what a tenant may have of the room.
-create function in_turn(
+create or replace function in_turn(
     lane_ids bigint[], room integer, spare integer, tasks text[], last_tenants text[], last_tenant text,
     lot bigint, out turns bigint[], out counts integer[], out share integer
 )
@@ -174,12 +174,12 @@ end $$;
 
 -- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more
 -- where jobs are so short that they are taken ahead.
-create function jobs_of_a_lane(share integer, lanes integer, spare integer) returns integer
+create or replace function jobs_of_a_lane(share integer, lanes integer, spare integer) returns integer
 language sql immutable
 return greatest((share + lanes - 1) / lanes, spare / 8, 4);
 
 -- The jobs of locked lanes that could start now, at most so many of each lane, and those in order.
-create function startable_jobs(turns bigint[], counts integer[], moment timestamptz)
+create or replace function startable_jobs(turns bigint[], counts integer[], moment timestamptz)
 returns table (
     lane_id bigint, task text, tenant text, batch_id uuid, key text, slots integer,
     job_ids bigint[], ranks integer[], more boolean)

@@ -2,7 +2,7 @@
 
 -- Makes chosen jobs running, a new attempt and a new fence each, and tells it in their batches.
 -- Returns them in the order of the lanes in `touched`, and what each lane's jobs have in common.
-create function start_jobs(worker bigint, chosen bigint[], touched bigint[], moment timestamptz)
+create or replace function start_jobs(worker bigint, chosen bigint[], touched bigint[], moment timestamptz)
 returns json
 language plpgsql as $$
 declare
@@ -67,7 +67,7 @@ end $$;
 -- Counts starts on limits, remembers them where there is a rate, and notes who has parked there.
 -- Starts are remembered by hundredths of the period, each as late as it may have been: a window of
 -- any place holds at most the rate, and the memory stays small.
-create function count_starts(
+create or replace function count_starts(
     limit_ids bigint[], counted integer[], behind bigint[], moment timestamptz
 ) returns void language plpgsql as $$
 begin

@@ -13,35 +13,35 @@
 -- A job that was cancelled while it ran ends as cancelled, whatever its outcome. These functions are one expression
 -- each, which the planner puts in place: they cost nothing.
 
-create function ends_job(outcome text) returns boolean
+create or replace function ends_job(kind text) returns boolean
 language sql immutable
-return outcome in ('completed', 'failed', 'cancelled');
+return kind in ('completed', 'failed', 'cancelled');
 
 -- Whether the job waits again. A word that is no outcome neither ends a job nor puts it back.
-create function puts_back(outcome text) returns boolean
+create or replace function puts_back(kind text) returns boolean
 language sql immutable
-return outcome in ('retry', 'snooze', 'release', 'advance');
+return kind in ('retry', 'snooze', 'release', 'advance');
 
 -- The state of a job that waits again. A job that ends has its outcome as its state.
-create function state_after(outcome text) returns job_state
+create or replace function state_after(kind text) returns job_state
 language sql immutable
-return case when outcome in ('retry', 'snooze') then 'scheduled'::job_state else 'ready'::job_state end;
+return case when kind in ('retry', 'snooze') then 'scheduled'::job_state else 'ready'::job_state end;
 
-create function attempt_after(outcome text, attempt integer) returns integer
+create or replace function attempt_after(kind text, attempt integer) returns integer
 language sql immutable
-return case outcome when 'retry' then attempt when 'advance' then 0 else attempt - 1 end;
+return case kind when 'retry' then attempt when 'advance' then 0 else attempt - 1 end;
 
-create function snoozes_after(outcome text, snoozes integer) returns integer
+create or replace function snoozes_after(kind text, snoozes integer) returns integer
 language sql immutable
-return case outcome when 'snooze' then snoozes + 1 when 'advance' then 0 else snoozes end;
+return case kind when 'snooze' then snoozes + 1 when 'advance' then 0 else snoozes end;
 
-create function has_error(outcome text) returns boolean
+create or replace function has_error(kind text) returns boolean
 language sql immutable
-return outcome in ('failed', 'retry');
+return kind in ('failed', 'retry');
 
-create function event_type(outcome text) returns text
+create or replace function event_type(kind text) returns text
 language sql immutable
-return case outcome
+return case kind
     when 'completed' then 'job_completed'
     when 'failed' then 'job_failed'
     when 'retry' then 'job_retrying'
@@ -52,14 +52,14 @@ return case outcome
 end;
 
 -- Whether the event says no more than which attempt it was.
-create function is_plain(outcome text) returns boolean
+create or replace function is_plain(kind text) returns boolean
 language sql immutable
-return outcome in ('completed', 'release', 'cancelled');
+return kind in ('completed', 'release', 'cancelled');
 
 -- The data of events that say more.
-create function event_data(outcome text, task text, attempt integer, detail json) returns json
+create or replace function event_data(kind text, task text, attempt integer, detail json) returns json
 language sql stable
-return case outcome
+return case kind
     when 'failed' then json_build_object('task', task, 'attempt', attempt,
         'code', detail -> 'error' ->> 'code', 'message', detail -> 'error' ->> 'message')
     when 'retry' then json_build_object('task', task, 'attempt', attempt,

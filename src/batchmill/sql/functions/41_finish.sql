@@ -4,13 +4,15 @@
 -- release and cancelled. `details` holds the result of those that completed, and of others what their
 -- kind needs of {"error", "delay", "task", "key", "payload"}; `progress` what each said last, null if
 -- none did. `lanes` are those that the jobs were claimed from.
-create type outcomes as (
-    ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]
-);
+do $$ begin
+    create type outcomes as (
+        ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]);
+exception when duplicate_object then null;
+end $$;
 
 -- Records how attempts ended, all of them or none. An attempt whose fence is no longer the newest
 -- changes nothing. Returns the ids of the jobs whose outcome was refused for that.
-create function finish(
+create or replace function finish(
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]
 ) returns bigint[]
 language plpgsql
@@ -25,7 +27,7 @@ begin
 end $$;
 
 -- The lanes that attempts end in, and those where their jobs will wait for the next stage.
-create function lanes_to_finish(o outcomes) returns bigint[]
+create or replace function lanes_to_finish(o outcomes) returns bigint[]
 language plpgsql as $$
 declare
     target record;
@@ -47,7 +49,7 @@ begin
 end $$;
 
 -- The same once everything is held. Nobody else starts or ends these jobs now.
-create function finish_held(o outcomes, limit_ids bigint[]) returns bigint[]
+create or replace function finish_held(o outcomes, limit_ids bigint[]) returns bigint[]
 language plpgsql as $$
 declare
     ended bigint[] := end_jobs(o, true, limit_ids, clock());
@@ -61,7 +63,7 @@ end $$;
 -- Ends jobs that are running or that wait, or puts them back to wait: in their rows, in the counts of
 -- their lanes, limits and batches, and in events. What was cancelled meanwhile can only end as
 -- cancelled. Returns those that it found as they were told to be.
-create function end_jobs(o outcomes, were_running boolean, limit_ids bigint[], moment timestamptz)
+create or replace function end_jobs(o outcomes, were_running boolean, limit_ids bigint[], moment timestamptz)
 returns bigint[]
 language plpgsql as $$
 declare
@@ -217,7 +219,7 @@ begin
 end $$;
 
 -- Takes ended attempts off the counts of the limits over their lanes.
-create function count_ends(lane_ids bigint[], counts integer[]) returns void
+create or replace function count_ends(lane_ids bigint[], counts integer[]) returns void
 language sql
 begin atomic
     update limits m set running = m.running - e.n
@@ -230,12 +232,12 @@ begin atomic
     where m.name = any (array[e.name]);
 end;
 
-create function said_progress(progress json) returns json
+create or replace function said_progress(progress json) returns json
 language sql stable
 return case when progress::text <> 'null' then progress end;
 
 -- The attempts of a job that did not succeed, with the one that ends now.
-create function attempts_with(j jobs, detail json, moment timestamptz) returns jsonb
+create or replace function attempts_with(j jobs, detail json, moment timestamptz) returns jsonb
 language sql stable
 return coalesce(j.attempts, '[]') || jsonb_build_array(
     (detail -> 'error')::jsonb || jsonb_build_object(

@@ -2,7 +2,7 @@
 
 -- What a busy worker does: records how attempts ended and claims new jobs, in one transaction. Locks come
 -- in the order they come in everywhere, so lanes are held for both before anything above them is.
-create function turn(
+create or replace function turn(
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[],
     worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
     last_tenants text[] default null, last_tenant text default '', lot bigint default 0
@@ -46,7 +46,7 @@ begin
 end $$;
 
 -- Where something has come between: it is all in its lanes by the next claim, which is due at once.
-create function wait_for_next(
+create or replace function wait_for_next(
     submitted bigint[], worker bigint, of_tasks text[], want integer, since xid8, refused bigint[]
 ) returns json
 language plpgsql as $$
@@ -56,7 +56,7 @@ begin
 end $$;
 
 -- Those of held lanes that jobs can start from, now that others have ended there.
-create function still_open(lane_ids bigint[], of_tasks text[], moment timestamptz) returns bigint[]
+create or replace function still_open(lane_ids bigint[], of_tasks text[], moment timestamptz) returns bigint[]
 language plpgsql as $$
 begin
     return array(

@@ -1,7 +1,7 @@
 -- How a batch finishes.
 
 -- How a batch stands once all its jobs have ended.
-create function final_state(b batches) returns batch_state
+create or replace function final_state(b batches) returns batch_state
 language sql immutable
 return case
     when b.cancelled_at is not null then 'cancelled'
@@ -13,7 +13,7 @@ end::batch_state;
 
 -- Ends batches whose last job has ended: state, last event, callback, who is told, and what they no
 -- longer need. The caller holds their rows, so each ends once.
-create function finish_batches(batch_ids uuid[], moment timestamptz) returns void
+create or replace function finish_batches(batch_ids uuid[], moment timestamptz) returns void
 language plpgsql as $$
 begin
     with done as (
@@ -53,7 +53,7 @@ begin
 end $$;
 
 -- The limit that a batch was submitted with; it goes when the batch ends and comes back on a retry.
-create function make_batch_limit(b batches) returns void
+create or replace function make_batch_limit(b batches) returns void
 language sql
 begin atomic
     insert into limits (name, set_slots, declared_slots, declared_rate, declared_period, declared_paused)
@@ -63,7 +63,7 @@ begin atomic
     on conflict do nothing;
 end;
 
-create function batch_summary(b batches) returns json
+create or replace function batch_summary(b batches) returns json
 language sql stable
 return json_build_object('batch_id', b.id, 'tenant', b.tenant, 'state', b.state, 'total', b.total,
     'completed', b.completed, 'failed', b.failed, 'cancelled', b.cancelled,

@@ -5,7 +5,7 @@
 --
 -- All in one transaction, which takes long for a large batch. `begin_cancel` and `cancel_step` do the same in
 -- several short ones.
-create function cancel_batch(of_batch uuid) returns integer
+create or replace function cancel_batch(of_batch uuid) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     changed integer := begin_cancel(of_batch);
@@ -23,7 +23,7 @@ end $$;
 -- Cancels a batch: when this has committed, none of its jobs starts any more, and those that run can only end
 -- as cancelled. Those that wait are left to `cancel_step`; the upkeep goes on where a caller died. Returns how
 -- many run, or null if the batch had finished or was cancelled before.
-create function begin_cancel(of_batch uuid) returns integer
+create or replace function begin_cancel(of_batch uuid) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz;
@@ -59,7 +59,7 @@ end $$;
 
 -- Ends up to `most` waiting jobs of a cancelled batch, from the position `after` on. `upto` is where the next
 -- step begins; null if none is left.
-create function cancel_step(
+create or replace function cancel_step(
     of_batch uuid, after bigint, most bigint, out cancelled integer, out upto integer
 )
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -83,11 +83,11 @@ begin
     end if;
 end $$;
 
-create function waiting_jobs(b batches) returns integer
+create or replace function waiting_jobs(b batches) returns integer
 language sql immutable
 return b.total - b.running - b.completed - b.failed - b.cancelled;
 
-create function cancel_job(of_job bigint) returns integer
+create or replace function cancel_job(of_job bigint) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     lane bigint;
@@ -108,7 +108,7 @@ begin
     return cancel_jobs(array[of_job], clock());
 end $$;
 
-create function require_job(of_job bigint) returns void
+create or replace function require_job(of_job bigint) returns void
 language plpgsql as $$
 begin
     -- One statement: a job that ends or is retried meanwhile is in one of the tables at any moment.
@@ -120,7 +120,7 @@ end $$;
 
 -- Locks a job that no claim has put into a lane. False if one has by now; then nothing is locked, since lanes
 -- come before jobs: the error ends what the block has locked.
-create function hold_without_lane(of_job bigint) returns boolean
+create or replace function hold_without_lane(of_job bigint) returns boolean
 language plpgsql as $$
 begin
     perform from jobs where id = of_job for update;
@@ -133,14 +133,14 @@ exception when sqlstate 'BM012' then
 end $$;
 
 -- The caller holds the jobs' lanes and batches.
-create function cancel_jobs(job_ids bigint[], moment timestamptz) returns integer
+create or replace function cancel_jobs(job_ids bigint[], moment timestamptz) returns integer
 language plpgsql as $$
 begin
     return interrupt_jobs(job_ids, moment) + end_waiting(job_ids, moment);
 end $$;
 
 -- Marks those that run, and tells their workers.
-create function interrupt_jobs(job_ids bigint[], moment timestamptz) returns integer
+create or replace function interrupt_jobs(job_ids bigint[], moment timestamptz) returns integer
 language plpgsql as $$
 declare
     interrupted integer;
@@ -157,7 +157,7 @@ begin
     return interrupted;
 end $$;
 
-create function end_waiting(job_ids bigint[], moment timestamptz) returns integer
+create or replace function end_waiting(job_ids bigint[], moment timestamptz) returns integer
 language plpgsql as $$
 declare
     waiting bigint[] := array(

@@ -3,7 +3,7 @@
 -- Puts failed jobs of a batch back to work from the stage they failed at, with their inputs and
 -- checkpoints; `of_jobs` null means all of them. Returns how many there are. Of several calls at once,
 -- one does it, and the others return 0: what fails after a call has begun is not retried by it.
-create function retry_batch(of_batch uuid, of_jobs bigint[] default null) returns integer
+create or replace function retry_batch(of_batch uuid, of_jobs bigint[] default null) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     asked timestamptz := clock();
@@ -23,7 +23,7 @@ begin
     return retried;
 end $$;
 
-create function make_lanes_of_failed(of_batch uuid, of_jobs bigint[], asked timestamptz) returns void
+create or replace function make_lanes_of_failed(of_batch uuid, of_jobs bigint[], asked timestamptz) returns void
 language plpgsql as $$
 declare
     lane record;
@@ -39,7 +39,7 @@ begin
 end $$;
 
 -- The same once the batch is held with all its lanes.
-create function retry_held(batch batches, of_jobs bigint[], asked timestamptz) returns integer
+create or replace function retry_held(batch batches, of_jobs bigint[], asked timestamptz) returns integer
 language plpgsql as $$
 declare
     moment timestamptz := clock();
@@ -90,7 +90,7 @@ end $$;
 
 -- Retries one failed job, of a batch or alone. Of several calls at once, one does it, and the others
 -- are refused.
-create function retry_job(of_job bigint) returns integer
+create or replace function retry_job(of_job bigint) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     asked timestamptz := clock();
@@ -116,7 +116,7 @@ end $$;
 
 -- Moves jobs that had failed by then back among the live ones. A deduplication key that another live job has taken
 -- since is given up. Jobs of a batch go to their lanes, others to where submitted ones wait.
-create function restore_jobs(job_ids bigint[], of_day date, asked timestamptz) returns bigint[]
+create or replace function restore_jobs(job_ids bigint[], of_day date, asked timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     restored bigint[];
@@ -146,7 +146,7 @@ begin
 end $$;
 
 -- Deletes a finished batch with everything that belongs to it.
-create function delete_batch(of_batch uuid) returns void
+create or replace function delete_batch(of_batch uuid) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     batch batches;

@@ -1,7 +1,7 @@
 -- What a running attempt writes; each of these changes nothing once the fence is not the newest.
 
 -- Records the newest progress of attempts: [{"id", "fence", "progress"}]. Returns the ids refused.
-create function report_progress(reports json) returns bigint[]
+create or replace function report_progress(reports json) returns bigint[]
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
@@ -43,7 +43,7 @@ begin
 end $$;
 
 -- Keeps what a step of a handler gave, so that a later attempt need not do it again.
-create function save_checkpoint(of_job bigint, of_fence bigint, name text, value json) returns boolean
+create or replace function save_checkpoint(of_job bigint, of_fence bigint, name text, value json) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     update jobs

@@ -1,7 +1,7 @@
 -- Registering tasks and workers, and renewing leases.
 
 -- Without `is_entry`, a task that is known stays what it is, and a new one is no entry point.
-create function register_task(
+create or replace function register_task(
     task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb,
     is_entry boolean default null
 ) returns void
@@ -26,7 +26,7 @@ begin
     end loop;
 end $$;
 
-create function register_worker(
+create or replace function register_worker(
     worker_name text, version text, tasks text[], concurrency integer, lease double precision
 ) returns bigint
 language sql set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -37,7 +37,7 @@ $$;
 
 -- Renews a worker's lease. Returns the jobs it must stop: those that were cancelled. Null: it was
 -- given up for lost, and its jobs belong to others.
-create function renew_lease(worker bigint, lease double precision) returns bigint[]
+create or replace function renew_lease(worker bigint, lease double precision) returns bigint[]
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     update workers set lease_until = clock() + make_interval(secs => lease)
@@ -51,7 +51,7 @@ end $$;
 
 -- All running jobs, by their lanes: most stand before those that wait, and their number is known, so few of
 -- those are looked at.
-create function running_jobs() returns setof jobs
+create or replace function running_jobs() returns setof jobs
 language sql stable
 set search_path = batchmill, pg_catalog, pg_temp set enable_seqscan = off as $$
     select j.* from lanes l

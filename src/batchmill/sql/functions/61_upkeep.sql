@@ -2,7 +2,7 @@
 
 -- Makes a worker the one that does the upkeep, or keeps it so: until it stops looking, or its own
 -- lease lapses. Everything it does is safe to do twice, so a change in the middle costs nothing.
-create function lead(worker bigint, seconds double precision) returns boolean
+create or replace function lead(worker bigint, seconds double precision) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     insert into leases (name, worker_id, until)
@@ -15,7 +15,7 @@ begin
 end $$;
 
 -- What a look at the clock finds to do; null for a worker that does not lead.
-create function look_after(worker bigint, seconds double precision) returns json
+create or replace function look_after(worker bigint, seconds double precision) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     if not lead(worker, seconds) then
@@ -33,7 +33,7 @@ end $$;
 
 -- Running jobs of workers that are lost or have stopped. One that has left none is settled: it starts
 -- nothing any more.
-create function lapsed_jobs() returns json
+create or replace function lapsed_jobs() returns json
 language plpgsql as $$
 declare
     gone bigint[];
@@ -61,7 +61,7 @@ begin
 end $$;
 
 -- Lets go of what has expired; batches that have not finished have to be cancelled first.
-create function expire(today date) returns json
+create or replace function expire(today date) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     deleted integer;
@@ -80,7 +80,7 @@ begin
 end $$;
 
 -- Clears what nobody needs any more, and mends what only a lost race could leave behind.
-create function tidy() returns void
+create or replace function tidy() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     delete from workers w
@@ -107,7 +107,7 @@ end $$;
 -- Mends limits that a batch brought along while their template changed, and drops those that
 -- templates made and nobody counts on. Apart from `tidy`, which holds lanes: those
 -- come after the lock that this needs.
-create function tidy_limits() returns void
+create or replace function tidy_limits() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     if exists (select from limits m where is_idle(m) or is_outdated(m)) then
@@ -118,21 +118,21 @@ begin
     end if;
 end $$;
 
-create function is_outdated(m limits) returns boolean
+create or replace function is_outdated(m limits) returns boolean
 language sql stable
 return exists (
     select from declared_by(m.template) t
     where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
         is distinct from (t.slots, t.rate, t.period, t.paused));
 
-create function is_idle(m limits) returns boolean
+create or replace function is_idle(m limits) returns boolean
 language sql stable
 return m.template is not null and m.running = 0 and not m.parked and not m.paused
     and m.set_slots is null and m.set_rate is null and not exists (
         select from unnest(m.started_at) as at where at > clock() - make_interval(secs => m.period));
 
 -- Adds up the minutes that have passed since the last time.
-create function add_statistics() returns void
+create or replace function add_statistics() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     upto timestamptz := date_trunc('minute', clock());

@@ -1,7 +1,7 @@
 -- Partitions of jobs that have ended and of events, one for each day on which they expire.
 
 -- Makes the partition of a day, taking over what waited for it in the default one.
-create function make_partition(parent text, day date) returns boolean
+create or replace function make_partition(parent text, day date) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     child text := format('%s_%s', parent, to_char(day, 'YYYYMMDD'));
@@ -32,7 +32,7 @@ end $$;
 
 -- Makes the partitions of the days to come, so that the default ones stay empty but for what lives
 -- longer. Returns how many were missing.
-create function make_partitions() returns integer
+create or replace function make_partitions() returns integer
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     today date := day_of(clock());
@@ -43,7 +43,7 @@ begin
 end $$;
 
 -- Drops every partition whose day has passed; what passed in the default partition goes by row.
-create function drop_expired_partitions(today date) returns integer
+create or replace function drop_expired_partitions(today date) returns integer
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     child record;

@@ -2,7 +2,7 @@
 
 -- Runs a task whenever a cron expression says, or changes the schedule of that name. The caller has read the
 -- expression: `first_at` is when it fires next, `seconds` the shortest time between two times that it fires.
-create function save_schedule(
+create or replace function save_schedule(
     of_tenant text, of_name text, of_task text, of_payload json, of_key text, of_priority integer, of_cron text,
     of_timezone text, of_missed text, first_at timestamptz, seconds double precision
 ) returns schedules
@@ -30,7 +30,7 @@ begin
 end $$;
 
 -- Those who add one at the same time come one after the other.
-create function check_schedule_quota(of_tenant text, of_name text, seconds double precision) returns void
+create or replace function check_schedule_quota(of_tenant text, of_name text, seconds double precision) returns void
 language plpgsql as $$
 declare
     quota quotas := quota_of(of_tenant);
@@ -47,7 +47,7 @@ begin
     end if;
 end $$;
 
-create function pause_schedule(of_tenant text, of_name text, is_paused boolean) returns schedules
+create or replace function pause_schedule(of_tenant text, of_name text, is_paused boolean) returns schedules
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     changed schedules;
@@ -59,13 +59,13 @@ begin
     return changed;
 end $$;
 
-create function delete_schedule(of_tenant text, of_name text) returns text
+create or replace function delete_schedule(of_tenant text, of_name text) returns text
 language sql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
     delete from schedules where tenant = of_tenant and name = of_name and is_own(tenant) returning name
 $$;
 
 -- Files live as long as what names them, and a schedule has no end. Lists show all payloads, so they are small.
-create function check_scheduled(payload json) returns void
+create or replace function check_scheduled(payload json) returns void
 language plpgsql as $$
 declare
     at_most constant integer := 65536;
@@ -82,7 +82,7 @@ end $$;
 
 -- Fires a schedule for the given times and moves it on, unless someone has meanwhile. One that cannot fire, or whose
 -- tenant may have no more jobs, moves on too, with the reason: those that are due come behind it.
-create function fire_schedule(
+create or replace function fire_schedule(
     of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz,
     reason text
 ) returns boolean

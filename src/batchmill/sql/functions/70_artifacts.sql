@@ -2,12 +2,12 @@
 -- transaction that holds a group waits for no other lock.
 
 -- The tenants `club`, `club/ann` and `club/bob` are one group. The quota of `club` bounds what they store together.
-create function group_of(of_tenant text) returns text
+create or replace function group_of(of_tenant text) returns text
 language sql immutable
 return split_part(of_tenant, '/', 1);
 
 -- Adds bytes to what a tenant has in the store, or takes some off. Returns how many there are.
-create function count_stored(of_tenant text, more bigint) returns bigint
+create or replace function count_stored(of_tenant text, more bigint) returns bigint
 language sql
 begin atomic
     insert into usage (tenant, minute, day, stored_bytes)
@@ -17,7 +17,7 @@ begin atomic
 end;
 
 -- The same for a group.
-create function count_group(of_name text, more bigint) returns bigint
+create or replace function count_group(of_name text, more bigint) returns bigint
 language sql
 begin atomic
     insert into storage_groups (name, stored_bytes) values (of_name, greatest(more, 0))
@@ -25,7 +25,7 @@ begin atomic
     returning stored_bytes;
 end;
 
-create function add_artifact(
+create or replace function add_artifact(
     new_id uuid, of_tenant text, of_kind text, of_batch uuid, of_job bigint, of_fence bigint, of_name text, of_type text,
     expiry timestamptz
 ) returns artifacts
@@ -46,8 +46,8 @@ end $$;
 
 -- Begins a file that is handed in. Unless a batch takes it, it lives for a day. A caller that chooses the id can give
 -- the file up even if it does not learn whether this succeeded.
-create function begin_input(
-    of_tenant text, of_name text, of_type text, new_id uuid default gen_random_uuid()
+create or replace function begin_input(
+    of_tenant text, of_name text, of_type text, new_id uuid
 ) returns artifacts
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -56,8 +56,8 @@ begin
 end $$;
 
 -- Begins a file that an attempt makes; null if the attempt is no longer the newest.
-create function begin_output(
-    of_job bigint, of_fence bigint, of_name text, of_type text, new_id uuid default gen_random_uuid()
+create or replace function begin_output(
+    of_job bigint, of_fence bigint, of_name text, of_type text, new_id uuid
 ) returns artifacts
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -76,7 +76,7 @@ end $$;
 -- tenant (by its quota and by the caller) and on its group, the one that leaves less room counts: `used` and `most` are
 -- its. The file gets ahead by a tenth of what is left, so that others find room as well; if too little is left, nothing
 -- changes. `granted` is null if nobody waits for the file any more.
-create function grow_artifact(
+create or replace function grow_artifact(
     of_id uuid, at_least bigint, at_most bigint, bound bigint, out granted bigint, out used bigint, out most bigint
 )
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -108,7 +108,7 @@ end $$;
 
 -- All bytes are durable: an input is kept from now on, an output once its attempt has ended well. Null if
 -- nobody waits for it any more.
-create function end_artifact(of_id uuid, of_size bigint, of_sha256 text) returns artifacts
+create or replace function end_artifact(of_id uuid, of_size bigint, of_sha256 text) returns artifacts
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     file artifacts;
@@ -137,7 +137,7 @@ begin
 end $$;
 
 -- Whoever wrote the file removes what there is of it now. Returns where that is.
-create function give_up_artifact(of_id uuid) returns text
+create or replace function give_up_artifact(of_id uuid) returns text
 language sql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
     update artifacts set state = 'gone', collect_at = clock()
     where id = of_id and is_own(tenant)
@@ -145,7 +145,7 @@ language sql security definer set search_path = batchmill, pg_catalog, pg_temp a
 $$;
 
 -- Gives up a file that is kept, for its owner. Returns where it is.
-create function delete_artifact(of_id uuid) returns text
+create or replace function delete_artifact(of_id uuid) returns text
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     file artifacts;
@@ -162,7 +162,7 @@ begin
 end $$;
 
 -- Whether a batch or a job that is not finished has made or been given a file.
-create function is_needed(file artifacts) returns boolean
+create or replace function is_needed(file artifacts) returns boolean
 language sql stable
 return exists (
     select from batches b where b.finished_at is null and b.id in (
@@ -174,7 +174,7 @@ return exists (
         select job_id from artifact_uses where artifact_id = file.id));
 
 -- Removes the rows of files that are no more.
-create function forget_artifacts(of_ids uuid[]) returns void
+create or replace function forget_artifacts(of_ids uuid[]) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     freed record;
@@ -197,13 +197,13 @@ begin
     end loop;
 end $$;
 
-create function count_download(of_id uuid) returns void
+create or replace function count_download(of_id uuid) returns void
 language sql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
     update artifacts set downloads = downloads + 1 where id = of_id and is_own(tenant)
 $$;
 
 -- The artifacts that a JSON text names: {"artifact": "…"}, anywhere in it.
-create function named_artifacts(in_text text) returns uuid[]
+create or replace function named_artifacts(in_text text) returns uuid[]
 language sql immutable
 begin atomic
     select coalesce(array_agg(distinct found[1]::uuid), '{}')
@@ -212,7 +212,7 @@ begin atomic
 end;
 
 -- Keeps artifacts as long as a batch or a job that names them. Those of others do not exist.
-create function take_artifacts(
+create or replace function take_artifacts(
     ids uuid[], of_tenant text, of_batch uuid, of_job bigint, expiry timestamptz
 ) returns void
 language plpgsql as $$
@@ -237,7 +237,7 @@ begin
 end $$;
 
 -- Whether all that a result names is still there.
-create function has_its_artifacts(result json, of_tenant text) returns boolean
+create or replace function has_its_artifacts(result json, of_tenant text) returns boolean
 language sql stable
 return not exists (
     select from unnest(named_artifacts(result::text)) named where not exists (
@@ -246,7 +246,7 @@ return not exists (
 
 -- Whether any of these attempts may have written a file. Most have not, and their fences lie close together:
 -- one look at the index shows it.
-create function may_have_outputs(fences bigint[]) returns boolean
+create or replace function may_have_outputs(fences bigint[]) returns boolean
 language plpgsql as $$
 declare
     first bigint;
@@ -260,7 +260,7 @@ end $$;
 -- Decides what becomes of the files of attempts that have ended just now. Their jobs are held, and whoever
 -- writes for them needs those: so nothing is missed. What is still being written gets an hour, since
 -- somebody may be at it.
-create function settle_outputs(o outcomes, ended_ids bigint[], cancelled_ids bigint[]) returns void
+create or replace function settle_outputs(o outcomes, ended_ids bigint[], cancelled_ids bigint[]) returns void
 language plpgsql as $$
 declare
     doubtful bigint[] := array(
@@ -280,7 +280,7 @@ begin
 end $$;
 
 -- What a checkpoint names is kept with it, for the attempts to come. The caller holds the job.
-create function keep_for_checkpoint(of_job bigint, of_fence bigint, value json) returns void
+create or replace function keep_for_checkpoint(of_job bigint, of_fence bigint, value json) returns void
 language sql
 begin atomic
     update artifacts set state = 'kept'
@@ -289,7 +289,7 @@ begin atomic
 end;
 
 -- Gives up what belongs to a batch that is being deleted, unless someone else uses it.
-create function give_up_artifacts_of(of_batch uuid) returns void
+create or replace function give_up_artifacts_of(of_batch uuid) returns void
 language plpgsql as $$
 declare
     ids uuid[] := array(
@@ -307,7 +307,7 @@ begin
 end $$;
 
 -- Whether there are files for the upkeep to remove.
-create function has_litter() returns boolean
+create or replace function has_litter() returns boolean
 language sql stable
 return exists (select from artifacts where collect_at <= clock())
     or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
@@ -315,7 +315,7 @@ return exists (select from artifacts where collect_at <= clock())
 
 -- Gives up what has expired, and what nobody has written to for an hour. Returns what can be removed, so
 -- many at a time.
-create function collect_litter(most integer) returns table (id uuid, storage_key text)
+create or replace function collect_litter(most integer) returns table (id uuid, storage_key text)
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -331,14 +331,14 @@ end $$;
 
 -- Leaves files that could not be removed for later, each for another time: so one that nobody can remove
 -- stops holding up the others.
-create function put_off_litter(of_ids uuid[], seconds double precision) returns void
+create or replace function put_off_litter(of_ids uuid[], seconds double precision) returns void
 language sql set search_path = batchmill, pg_catalog, pg_temp as $$
     update artifacts set collect_at = clock() + make_interval(secs => seconds * (1 + 9 * random()))
     where id = any (of_ids) and state = 'gone'
 $$;
 
 -- Makes a key that links are signed with from now on; the newest `keep` are believed.
-create function add_signing_key(new_secret bytea, keep integer) returns void
+create or replace function add_signing_key(new_secret bytea, keep integer) returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     insert into signing_keys (secret, created_at) values (new_secret, clock());

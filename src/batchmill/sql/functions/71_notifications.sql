@@ -2,7 +2,7 @@
 -- tells it knows it by id only, so that neither secrets nor addresses lie in payloads.
 
 -- The task that tells a target. Nothing that could break out of a line of a request or a mail is one.
-create function teller_of(target text) returns text
+create or replace function teller_of(target text) returns text
 language plpgsql immutable as $$
 begin
     if length(target) <= 2000 and target ~ '^https?://[!-~]+$' and target !~ '^https?://[^/?#]*@' then
@@ -16,7 +16,7 @@ begin
 end $$;
 
 -- Refuses a target that nobody could tell: its task is registered by workers that can.
-create function require_teller(task text) returns void
+create or replace function require_teller(task text) returns void
 language plpgsql as $$
 begin
     if not exists (select from tasks where name = task) then
@@ -28,7 +28,7 @@ begin
     end if;
 end $$;
 
-create function targets_in(option jsonb) returns text[]
+create or replace function targets_in(option jsonb) returns text[]
 language plpgsql immutable as $$
 begin
     if jsonb_typeof(option) <> 'array' then
@@ -38,7 +38,7 @@ begin
 end $$;
 
 -- In one order, so that two callers who bring the same new webhooks never wait for each other.
-create function add_notifications(b batches, targets text[], moment timestamptz) returns void
+create or replace function add_notifications(b batches, targets text[], moment timestamptz) returns void
 language plpgsql as $$
 declare
     target text;
@@ -58,7 +58,7 @@ end $$;
 
 -- Adds to those who are told of a batch. If it has finished, they are told at once: it cannot finish
 -- meanwhile, as its row is held.
-create function notify_batch(of_batch uuid, targets text[]) returns void
+create or replace function notify_batch(of_batch uuid, targets text[]) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz;
@@ -77,7 +77,7 @@ end $$;
 
 -- Makes the jobs that tell of finished batches, one for each notification and generation. What they say
 -- is fixed here, whatever becomes of the batch. A webhook that is disabled or gone is told nothing.
-create function tell_finished(batch_ids uuid[], moment timestamptz) returns void
+create or replace function tell_finished(batch_ids uuid[], moment timestamptz) returns void
 language plpgsql as $$
 begin
     with told as (
@@ -103,13 +103,13 @@ begin
 end $$;
 
 -- 32 bytes that nobody can guess, made where they are kept, so that no statement carries them.
-create function new_secret() returns text
+create or replace function new_secret() returns text
 language sql volatile
 return 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
     || uuid_send(gen_random_uuid())), 'base64');
 
 -- The webhook of a tenant that has this URL, made if it is not there.
-create function webhook_for(of_tenant text, of_url text, moment timestamptz) returns uuid
+create or replace function webhook_for(of_tenant text, of_url text, moment timestamptz) returns uuid
 language plpgsql as $$
 declare
     known uuid;
@@ -127,7 +127,7 @@ begin
 end $$;
 
 -- Refuses another one of a tenant that has as many as it may. What operators add for it is not held to its quota.
-create function check_webhook_quota(of_tenant text) returns void
+create or replace function check_webhook_quota(of_tenant text) returns void
 language plpgsql as $$
 declare
     quota quotas;
@@ -145,7 +145,7 @@ begin
     end if;
 end $$;
 
-create function save_webhook(of_url text, of_tenant text) returns webhooks
+create or replace function save_webhook(of_url text, of_tenant text) returns webhooks
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     saved uuid;
@@ -162,7 +162,7 @@ begin
 end $$;
 
 -- From now on a new secret signs, and for a day the one before it too.
-create function rotate_webhook(of_webhook uuid) returns webhooks
+create or replace function rotate_webhook(of_webhook uuid) returns webhooks
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     changed webhooks;
@@ -173,7 +173,7 @@ begin
     return known_webhook(changed, of_webhook);
 end $$;
 
-create function enable_webhook(of_webhook uuid) returns webhooks
+create or replace function enable_webhook(of_webhook uuid) returns webhooks
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     changed webhooks;
@@ -183,7 +183,7 @@ begin
     return known_webhook(changed, of_webhook);
 end $$;
 
-create function delete_webhook(of_webhook uuid) returns webhooks
+create or replace function delete_webhook(of_webhook uuid) returns webhooks
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     gone webhooks;
@@ -192,7 +192,7 @@ begin
     return known_webhook(gone, of_webhook);
 end $$;
 
-create function known_webhook(known webhooks, of_webhook uuid) returns webhooks
+create or replace function known_webhook(known webhooks, of_webhook uuid) returns webhooks
 language plpgsql as $$
 begin
     if known.id is null then
@@ -202,11 +202,11 @@ begin
 end $$;
 
 -- How counts name an address: by a digest, so that they outlive the batch without keeping the address.
-create function mail_recipient(email text) returns text
+create or replace function mail_recipient(email text) returns text
 language sql stable as $$ select batchmill.topic(lower(email)) $$;
 
 -- When mails of the last hour were sent for a tenant, or to a recipient: the newest first. A job does not count itself.
-create function mails_of(of_tenant text, of_recipient text, but_job bigint) returns timestamptz[]
+create or replace function mails_of(of_tenant text, of_recipient text, but_job bigint) returns timestamptz[]
 language sql stable
 return array(
     select sent_at from mails
@@ -218,7 +218,7 @@ return array(
 
 -- Refuses addresses that were sent as many mails in the last hour as they may get, and a tenant that has sent as
 -- many. It counts nothing: mails are counted when they are sent.
-create function require_mail_room(emails text[], of_tenant text, per_address integer, per_tenant integer)
+create or replace function require_mail_room(emails text[], of_tenant text, per_address integer, per_tenant integer)
 returns void
 language plpgsql stable set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -232,7 +232,7 @@ begin
     end loop;
 end $$;
 
-create function require_fewer_mails(sentence text, sent timestamptz[], most integer) returns void
+create or replace function require_fewer_mails(sentence text, sent timestamptz[], most integer) returns void
 language plpgsql stable as $$
 declare
     moment timestamptz := clock();
@@ -247,7 +247,7 @@ end $$;
 
 -- Counts the mail that a job is about to send, once however often the job tries: at its last try. False if its address
 -- or its tenant has had as many in the last hour as it may. It commits by itself, so nobody waits for it for long.
-create function count_mail(of_job bigint, email text, of_tenant text, per_address integer, per_tenant integer)
+create or replace function count_mail(of_job bigint, email text, of_tenant text, per_address integer, per_tenant integer)
 returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare

@@ -3,7 +3,7 @@
 -- Lets a request in: whose key it is, what that may do, and what its tenant may use; null if there is
 -- no such key. The request is counted where its tenant has a bound on them; `retry_after` says that it
 -- is used up. While there is no key at all, a request without one is let in as the tenant `default`.
-create function admit(key_id text, key_digest bytea) returns json
+create or replace function admit(key_id text, key_digest bytea) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz := clock();
@@ -32,13 +32,13 @@ begin
         'retry_after', count_request(known.tenant, quota.requests_per_minute, moment));
 end $$;
 
-create function is_valid(key api_keys, moment timestamptz) returns boolean
+create or replace function is_valid(key api_keys, moment timestamptz) returns boolean
 language sql immutable
 return key.revoked_at is null and (key.expires_at is null or key.expires_at > moment);
 
 -- What a tenant may use: its own quota, or that of all. How many schedules and webhooks it may have is bounded even
 -- without one.
-create function quota_of(of_tenant text) returns quotas
+create or replace function quota_of(of_tenant text) returns quotas
 language plpgsql stable as $$
 declare
     quota quotas;
@@ -51,7 +51,7 @@ begin
 end $$;
 
 -- The seconds until there may be another request, if the minute's are used up.
-create function count_request(of_tenant text, most integer, moment timestamptz) returns float8
+create or replace function count_request(of_tenant text, most integer, moment timestamptz) returns float8
 language plpgsql as $$
 declare
     this_minute timestamptz := date_trunc('minute', moment);
@@ -69,7 +69,7 @@ end $$;
 
 -- Counts jobs that have just come to a tenant against its quota. Its row is held until that commits, so two that
 -- come at once cannot both pass.
-create function count_jobs(of_tenant text, added integer) returns void
+create or replace function count_jobs(of_tenant text, added integer) returns void
 language plpgsql as $$
 declare
     moment timestamptz := clock();
@@ -99,7 +99,7 @@ begin
 end $$;
 
 -- The same for what a tenant itself submits or retries. What operators submit for it is not held to its quota.
-create function count_own_jobs(added integer) returns void
+create or replace function count_own_jobs(added integer) returns void
 language plpgsql as $$
 declare
     own text := acting_tenant();
@@ -111,7 +111,7 @@ end $$;
 
 -- The jobs of a tenant that have not ended, of those without a batch `at_most` so many. What the engine makes by
 -- itself, to tell of a batch, is not counted.
-create function active_jobs(of_tenant text, at_most integer) returns bigint
+create or replace function active_jobs(of_tenant text, at_most integer) returns bigint
 language plpgsql stable as $$
 begin
     return (
@@ -127,7 +127,7 @@ begin
              limit at_most)) single);
 end $$;
 
-create function refuse_over(what text, used bigint, most bigint, retry_after float8) returns void
+create or replace function refuse_over(what text, used bigint, most bigint, retry_after float8) returns void
 language plpgsql as $$
 begin
     raise exception 'This tenant may have % %, and has %.', most, what, used using errcode = 'BM011',

@@ -1,7 +1,7 @@
 -- Pages of lists, bounded in rows and bytes.
 
 -- The bytes of a value as it goes over the wire. Only what is compressed has to be unpacked to know.
-create function raw_size(value json) returns integer
+create or replace function raw_size(value json) returns integer
 language sql stable
 return case when value is null then 0
     when pg_column_compression(value) is null then pg_column_size(value)
@@ -10,7 +10,7 @@ return case when value is null then 0
 -- How far a page of a batch's jobs reaches: `most` jobs after a position, or fewer if their payloads and
 -- results have more than `bytes` together, but one at least. Null if there are none. With `results_only`, it
 -- is a page of ended jobs and only their results count.
-create function page_end(
+create or replace function page_end(
     of_batch uuid, after bigint, most bigint, bytes bigint, results_only boolean default false
 ) returns integer
 language plpgsql stable

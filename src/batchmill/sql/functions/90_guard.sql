@@ -3,7 +3,7 @@
 -- The role that sees one tenant: it owns nothing and bypasses nothing. Reading is up to the policies
 -- below; everything that writes goes through functions that run as their owner, since limits count the jobs of
 -- all tenants, and that check whose row it is.
-create function make_tenant_role() returns boolean
+create or replace function make_tenant_role() returns boolean
 language plpgsql as $$
 begin
     if not exists (select from pg_roles where rolname = 'batchmill_tenant') then
@@ -20,7 +20,7 @@ exception
         return false;
 end $$;
 
-create function can_act_for_tenants() returns boolean
+create or replace function can_act_for_tenants() returns boolean
 language sql stable
 -- From 16 on, being a member does not mean that one may take the role.
 return exists (select from pg_roles where rolname = 'batchmill_tenant')
@@ -31,7 +31,7 @@ return exists (select from pg_roles where rolname = 'batchmill_tenant')
 -- Hides rows from everyone but the owner, and from the owner's tenants all but their own; lets nobody call a
 -- function who does not need it. Called after every migration, so that no table with a tenant and no function is
 -- left out.
-create function guard_tables() returns void
+create or replace function guard_tables() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     has_role boolean := make_tenant_role();
@@ -60,7 +60,7 @@ begin
     perform grant_to_writers();
 end $$;
 
-create function guard_table(name text, owner text) returns void
+create or replace function guard_table(name text, owner text) returns void
 language plpgsql as $$
 begin
     execute format('alter table %I enable row level security, force row level security', name);
@@ -69,7 +69,7 @@ end $$;
 
 -- As in seen_tenant(), the setting counts only where the session could act as the engine too. It is looked up once
 -- for a query, not for each row. It uses no function of this schema, because every upgrade drops those.
-create function open_to_tenants(table_name text) returns void
+create or replace function open_to_tenants(table_name text) returns void
 language plpgsql as $$
 declare
     is_own constant text := $policy$tenant = (
@@ -83,7 +83,7 @@ end $$;
 -- Postgres lets everyone call a new function, and looks its names up in the schemas of the caller. A body in standard
 -- SQL is bound to what it names when it is created: it needs no path, and can be inlined, which a function with
 -- settings cannot.
-create function guard_functions() returns void
+create or replace function guard_functions() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     guarded record;
@@ -103,26 +103,34 @@ begin
     end loop;
 end $$;
 
--- All that a request of a tenant needs. Whatever writes asks whose row it is: see is_own().
-create function grant_to_tenants() returns void
+-- All that a request of a tenant needs. Every function that writes checks whose row it is: see is_own(). Of a
+-- function with several signatures, all are granted: processes of the previous version call the older one.
+create or replace function grant_to_tenants() returns void
 language plpgsql as $$
+declare
+    granted regprocedure;
 begin
     revoke all on all tables in schema batchmill from batchmill_tenant;
     revoke all on all functions in schema batchmill from batchmill_tenant;
     grant usage on schema batchmill to batchmill_tenant;
     grant select on batches, jobs, finished, event_blocks, events, lanes, tasks, notifications, webhooks,
         artifacts, artifact_uses, schedules to batchmill_tenant;
-    grant execute on function clock, seen_tenant, is_builtin, named_artifacts,
-        hold_request, submit, enqueue, cancel_batch, begin_cancel, cancel_step, cancel_job, retry_batch, retry_job,
-        delete_batch, watch_batch, watch_job, page_end, raw_size,
-        notify_batch, save_webhook, rotate_webhook, enable_webhook, delete_webhook,
-        begin_input, grow_artifact, end_artifact, give_up_artifact, delete_artifact, forget_artifacts, count_download,
-        save_schedule, pause_schedule, delete_schedule to batchmill_tenant;
+    for granted in
+        select oid from pg_proc where pronamespace = 'batchmill'::regnamespace and proname = any (array[
+            'clock', 'seen_tenant', 'is_builtin', 'named_artifacts',
+            'hold_request', 'submit', 'enqueue', 'cancel_batch', 'begin_cancel', 'cancel_step', 'cancel_job',
+            'retry_batch', 'retry_job', 'delete_batch', 'watch_batch', 'watch_job', 'page_end', 'raw_size',
+            'notify_batch', 'save_webhook', 'rotate_webhook', 'enable_webhook', 'delete_webhook',
+            'begin_input', 'grow_artifact', 'end_artifact', 'give_up_artifact', 'delete_artifact',
+            'forget_artifacts', 'count_download', 'save_schedule', 'pause_schedule', 'delete_schedule'])
+    loop
+        execute format('grant execute on function %s to batchmill_tenant', granted);
+    end loop;
 end $$;
 
 -- Roles that an operator granted the tables to may call the functions as well. Every upgrade makes functions anew,
 -- so grants on them would be lost.
-create function grant_to_writers() returns void
+create or replace function grant_to_writers() returns void
 language plpgsql as $$
 declare
     writer text;

@@ -4,3 +4,6 @@ set local search_path = batchmill, pg_catalog;
 -- submit and every start an entry.
 drop index jobs_single;
 create index lanes_single on lanes (tenant) where batch_id is null;
+
+-- The oldest version whose processes can go on with this one: see store/migrate.py.
+alter table schema_version add column serves integer;
