@@ -77,8 +77,8 @@ if TYPE_CHECKING:
     from batchmill.worker.options import WorkerOptions
     from batchmill.worker.worker import Worker
 
-# These bring the driver and the validation along, which take most of the time of an import and
-# which nobody needs who only raises an error or names a type: they come when first asked for.
+# Imported on first use. These modules load the driver and the validation library, which take most
+# of the import time. Code that only raises an error or names a type does not need them.
 _LATER = {
     "Addresses": "fetch.address",
     "Batch": "handles",
@@ -191,7 +191,7 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    # Out of the sight of type checkers: to them it would mean that any name is there.
+    # Hidden from type checkers: with a module `__getattr__` they would accept any name.
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

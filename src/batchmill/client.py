@@ -1,4 +1,4 @@
-"""Submits, and reads what was submitted: for all tenants, or as one of them."""
+"""Submits work and reads submitted work: for all tenants, or as one tenant."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -36,7 +36,7 @@ DEFAULT_TENANT = "default"
 
 
 class Client:
-    """With a `tenant`, only that tenant's work exists, and what is submitted is that tenant's."""
+    """With a `tenant`, it sees only that tenant's work, and submits for that tenant."""
 
     def __init__(self, engine: Engine, store: Store, tenant: str | None = None):
         self.engine = engine
@@ -44,7 +44,7 @@ class Client:
         self.tenant = tenant
 
     async def open(self) -> None:
-        """Does nothing if it is open. Every call that needs the database does this first."""
+        """Does nothing if it is open. Every call that needs the database calls this first."""
         await self.engine.open()
 
     async def submit(
@@ -55,10 +55,10 @@ class Client:
         connection: Any = None,
         **options: Unpack[BatchOptions],
     ) -> Batch:
-        """Submits a batch of payloads, or of `Item`s with options of their own.
+        """Submits a batch of payloads, or of `Item`s with their own options.
 
-        With `connection`, an async one of psycopg or SQLAlchemy, it is part of the transaction
-        that the caller has open there.
+        With `connection`, an async connection of psycopg or SQLAlchemy, the submit is part of the
+        caller's open transaction on it.
         """
         submission = await self.prepare(task, **options)
         return await self.send(submission, items, connection=connection)
@@ -66,7 +66,7 @@ class Client:
     async def prepare(
         self, task: Task[..., Any] | str, **options: Unpack[BatchOptions]
     ) -> Submission:
-        """The part of a submit that needs no transaction, and may wait for name servers."""
+        """The part of a submit that needs no transaction, and that may wait for name servers."""
         submission = Submission(self.find_task(task), options)
         await self.engine.register_tasks()
         if submission.targets:
@@ -80,7 +80,7 @@ class Client:
         *,
         connection: Any = None,
     ) -> Batch:
-        """Submits what was prepared; waits only for the database."""
+        """Submits what `prepare` returned. Waits only for the database."""
         if connection is not None:
             await send_on(connection, submission, items)
         else:
@@ -97,7 +97,7 @@ class Client:
         connection: Any = None,
         **options: Unpack[JobOptions],
     ) -> JobHandle:
-        """Submits one job that belongs to no batch, and so has no events."""
+        """Submits one job without a batch. It has no events."""
         call = enqueue_call(self.find_task(task), payload, options)
         await self.engine.register_tasks()
         with submitting(call["task"]) as told:
@@ -118,11 +118,10 @@ class Client:
     async def transaction(
         self, *, idempotency_key: str | None = None, tenant: str | None = None
     ) -> AsyncIterator[PooledConnection]:
-        """A transaction on a connection of the mill, for `submit(connection=…)` and what belongs to
-        it.
+        """A transaction on a connection of the mill, for `submit(connection=…)` and related writes.
 
         With an `idempotency_key`, it begins once no other transaction submits with that key. It
-        waits without a connection, and raises RequestInProgress after 30 seconds.
+        holds no connection while it waits, and raises RequestInProgress after 30 seconds.
         """
         await self.engine.open()
         tenant = self.tenant or tenant or DEFAULT_TENANT
@@ -138,15 +137,16 @@ class Client:
         return JobHandle(self.engine, self.store, id)
 
     async def batches(self, **which: Unpack[Filter]) -> list[BatchRecord]:
-        """The newest batches that fit."""
+        """The newest batches that match the filter."""
         await self.engine.open()
         return await self.store.batches.newest(which)
 
     async def jobs(self, batch: UUID | str | None = None, **which: Unpack[Filter]) -> list[JobLine]:
-        """The jobs of a batch that fit, in the order of submission, or the newest of all.
+        """The jobs of a batch that match the filter, in the order of submission, or the newest of
+        all jobs.
 
-        Those of all are looked for among the newest 100,000 that are live, failed, and ended
-        otherwise.
+        Without a batch, it searches the newest 100,000 jobs of each group: live, failed, and
+        otherwise ended.
         """
         await self.engine.open()
         if batch is None:
@@ -171,12 +171,12 @@ class Client:
 
     @property
     def signer(self) -> Signer:
-        """Makes and checks links, for any tenant."""
+        """Creates and checks links, for any tenant."""
         return self.engine.signer
 
     @property
     def storage(self) -> Storage:
-        """Where the bytes of artifacts are."""
+        """Stores the bytes of artifacts."""
         return self.engine.storage
 
     @property

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from batchmill.errors import ConfigurationError
 
 MEGABYTE = 1_048_576
-# The largest `integer` of Postgres. Its timeouts are such numbers of milliseconds.
+# The largest `integer` of Postgres. Its timeouts are integers, in milliseconds.
 MOST = 2_147_483_647
 LONGEST_TIMEOUT = MOST // 1_000
 YEAR = 31_536_000
@@ -36,7 +36,7 @@ Bytes = Annotated[int, Field(ge=1, description="a whole number of bytes, 1 or mo
 Seconds = Annotated[
     float, Field(ge=0.001, le=YEAR, description=f"a number of seconds from 0.001 to {YEAR}")
 ]
-# Under a millisecond the timeout would be 0, which means none.
+# Below one millisecond the timeout would be 0, which means no timeout.
 StatementSeconds = Annotated[
     float,
     Field(
@@ -57,15 +57,16 @@ def variables(prefix: str) -> AliasGenerator:
 
 
 class EnvironmentSettings(BaseSettings):
-    """What is given in code goes first, then the environment, then the default. An empty variable
-    counts as not set. The value of a field with `repr=False` is a secret: no message shows it."""
+    """Values given in code take precedence over the environment, and that over the default. An
+    empty variable counts as not set. The value of a field with `repr=False` is a secret: no message
+    shows it."""
 
     model_config = SettingsConfigDict(
         frozen=True,
         alias_generator=variables("BATCHMILL_"),
         populate_by_name=True,
         # Fields can be given by name, so pydantic-settings also looks for their own names in the
-        # environment. With the prefix and the case these are names that nobody uses.
+        # environment. With the prefix and the case, these are names that are not used otherwise.
         env_prefix="BATCHMILL_",
         case_sensitive=True,
         env_ignore_empty=True,
@@ -82,7 +83,7 @@ class EnvironmentSettings(BaseSettings):
 
     @classmethod
     def read(cls) -> Self:
-        """The same as without arguments, for code that wants to say where the values come from."""
+        """The same as without arguments, for code that makes the origin of the values explicit."""
         return cls()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The tasks of `batchmill demo`: made-up documents are fetched and then summarised."""
+"""The tasks of `batchmill demo`: they fetch made-up documents and then summarise them."""
 
 import asyncio
 import random

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """`listener` and `hub` exist while it is open."""
+    """`listener` and `hub` exist while the engine is open."""
 
     listener: Listener
     hub: Hub
@@ -51,7 +51,8 @@ class Engine:
         self._opening = asyncio.Lock()
 
     def on(self, dsn: str | None) -> "Engine":
-        """The same tasks and settings, with its own connections, to that database or to this."""
+        """An engine with the same tasks and settings, and its own connections, on database `dsn` or
+        on the same one."""
         settings = self.settings.model_copy(update={"dsn": dsn}) if dsn else self.settings
         return Engine(
             settings,
@@ -62,7 +63,7 @@ class Engine:
         )
 
     async def open(self) -> None:
-        """Does nothing if it is open."""
+        """Does nothing if the engine is open."""
         async with self._opening:
             if not self.store.database.is_open:
                 await self.store.database.open()
@@ -84,7 +85,7 @@ class Engine:
 
     @cached_property
     def builtin_tasks(self) -> dict[str, Task[..., Any]]:
-        """The tasks that come with batchmill, if what they need is installed and configured."""
+        """The tasks that batchmill provides, if their requirements are installed and configured."""
         builtin = Registry(builtin=True)
         for handler in handlers(self.store, self.notifying):
             builtin.add(handler.function, **handler.options)
@@ -100,7 +101,7 @@ class Engine:
 
     @cached_property
     def storage(self) -> Storage:
-        """Where the bytes of artifacts are."""
+        """Stores the bytes of artifacts."""
         where = self._artifacts or self.settings.artifacts or self._home() / "artifacts"
         return open_storage(where) if isinstance(where, str | Path) else where
 
@@ -112,7 +113,7 @@ class Engine:
     async def _dsn(self) -> str:
         if self.settings.dsn is not None:
             return self.settings.dsn
-        # Programs with a database of their own need not be able to run one.
+        # Imported here because programs that use another database need not be able to run one.
         from batchmill.embedded import EmbeddedServer
 
         self._server = EmbeddedServer(self._home())

@@ -2,11 +2,11 @@
 
     BatchmillError
     ├── ConfigurationError       a setting, the environment or an installation is wrong
-    │   └── EmbeddedError        the embedded PostgreSQL cannot be had
+    │   └── EmbeddedError        the embedded PostgreSQL is not available
     ├── DatabaseUnavailable      Postgres does not answer
     │   ├── MillClosed           the mill was closed while this was under way
     │   ├── StatementTimeout     Postgres took longer than a statement may
-    │   └── ServerBusy           requests of other tenants take the connections there are
+    │   └── ServerBusy           requests of other tenants use all connections
     ├── SchemaError              the schema is missing, too old or too new
     ├── InvalidInput             what the caller gave is refused; nothing was written
     │   ├── UnknownTask
@@ -35,17 +35,17 @@
     │   ├── AddressRefused       Permanent: not a public address
     │   ├── TooManyRedirects     Permanent
     │   ├── ResponseTooLarge     Permanent
-    │   ├── BadResponse          Permanent: not HTTP, or not what it says it is
-    │   ├── BadStatus            to be tried again or not, as the status says
+    │   ├── BadResponse          Permanent: not HTTP, or not in the declared encoding
+    │   ├── BadStatus            retried or not, depending on the status
     │   ├── ResponseTooSlow      Transient
     │   └── Unreachable          Transient: no such name, no connection, or it broke off
     ├── StorageError             the artifact store failed
-    ├── InvalidLink              the signature does not fit what it came with
+    ├── InvalidLink              the signature does not match the link
     │   └── LinkExpired
     ├── Transient                raise in a handler: try again
     └── Permanent                raise in a handler: trying again would not help
 
-Each has a `code`, stable across versions, for programs; its text is for people.
+Each has a `code` for programs, stable across versions. Its text is for people.
 """
 
 from collections.abc import Mapping
@@ -231,7 +231,7 @@ class LinkExpired(InvalidLink):
 
 
 class HandlerError(BatchmillError):
-    """What the errors below share: the message is shown to end users as it stands."""
+    """Base of the errors that handlers raise. End users see the message unchanged."""
 
     def __init__(self, message: str, *, code: str, retry_after: float | None = None):
         self.error_code = code
@@ -240,7 +240,7 @@ class HandlerError(BatchmillError):
 
 
 class Transient(HandlerError):
-    """The attempt failed, but another one may succeed; retried by the task's policy."""
+    """The attempt failed, but another one may succeed. The task's policy decides when to retry."""
 
     code = "transient"
 
@@ -249,7 +249,7 @@ class Transient(HandlerError):
 
 
 class Permanent(HandlerError):
-    """The attempt failed, and so would every other; the job fails now."""
+    """The attempt failed, and every other attempt would fail too. The job fails now."""
 
     code = "permanent"
 
@@ -258,7 +258,8 @@ class Permanent(HandlerError):
 
 
 class FetchError(HandlerError):
-    """Names a host at most, never an address: that may be of a network end users do not see."""
+    """The message may name a host, but never an address: it may belong to an internal network,
+    which end users must not learn about."""
 
     code = "fetch"
 

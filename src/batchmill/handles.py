@@ -1,4 +1,4 @@
-"""Handles of what was submitted: a batch, a job."""
+"""Handles of submitted work: a batch, a job."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,8 @@ POLL_DEAF = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The values of completed jobs in the order of submission, and beside them what went wrong."""
+    """The values of completed jobs in the order of submission, and the jobs that did not
+    complete."""
 
     batch: BatchRecord
     values: list[Any]
@@ -64,12 +65,12 @@ class JobHandle:
         raise kind(message, error_code=code, job_id=self.id)
 
     async def cancel(self) -> bool:
-        """True if the job is cancelled by this, False if it had ended."""
+        """True if this call cancels the job, False if the job has already ended."""
         await self._engine.open()
         return await self._jobs.cancel(self.id)
 
     async def retry(self) -> None:
-        """Puts a failed job back to work, from the stage it failed at."""
+        """Makes a failed job ready again, in the stage that failed."""
         await self._engine.open()
         await self._jobs.retry(self.id)
 
@@ -100,16 +101,18 @@ class Batch:
         return await self._store.batches.get(self.id)
 
     async def jobs(self) -> AsyncIterator[JobRecord]:
-        """Every job in the order of submission, as it stands when its page is read."""
+        """Yields every job in the order of submission, in its state when its page is read."""
         await self._engine.open()
         async for record in self._store.jobs.of_batch(self.id):
             yield record
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
-        """The log from number `after` on: first what there is, then what comes, without a gap.
+        """Yields the log after number `after`: first the existing events, then new ones, without a
+        gap.
 
-        Ends after the event that ends the batch. To go on after a break, give the last number. If
-        what follows it was pruned, or the log never came that far, the first is a `state_sync`.
+        Ends after the event that ends the batch. To resume, pass the last number received. If the
+        events after it were pruned, or the log never reached that number, the first event is a
+        `state_sync`.
         """
         await self._engine.open()
         with await self._engine.hub.follow(self.id, after, self._store.batches) as follower:
@@ -118,7 +121,7 @@ class Batch:
                     yield entry.event
 
     async def wait(self, timeout: float | None = None) -> BatchRecord:
-        """Returns when the batch is finished. Outlives a restart of the database."""
+        """Returns when the batch is finished. Keeps waiting through a restart of the database."""
         await self._engine.open()
         batches, listener = self._store.batches, self._engine.listener
         with listener.subscribe(f"done:{self.id}") as wake_up:
@@ -131,7 +134,7 @@ class Batch:
                     await wake_up.wait(POLL if listener.hears else POLL_DEAF)
 
     async def results(self, timeout: float | None = None) -> Results:
-        """Waits for the batch, then gives everything it made, merged."""
+        """Waits for the batch, then returns the results of all its jobs."""
         results = Results(await self.wait(timeout), [], [], [])
         async for job in self.jobs():
             match job.state:
@@ -144,25 +147,26 @@ class Batch:
         return results
 
     async def cancel(self) -> int:
-        """Waiting jobs never start, running ones are interrupted; how many those are."""
+        """Cancels the batch and returns the number of jobs cancelled. Waiting jobs never start;
+        running ones are interrupted."""
         await self._engine.open()
         return await self._store.batches.cancel(self.id)
 
     async def retry(self) -> int:
-        """Puts all failed jobs back to work; how many those are."""
+        """Makes all failed jobs ready again and returns their number."""
         await self._engine.open()
         return await self._store.batches.retry(self.id)
 
     async def notify(self, *targets: str) -> list[NotificationRecord]:
-        """Tells these URLs and mail addresses when the batch finishes, at once if it has; then
-        gives everyone who is told."""
+        """Notifies these URLs and mail addresses when the batch finishes, or at once if it has
+        finished. Returns all notifications of the batch."""
         written = written_targets(targets)
         await self._engine.targets.check(written, (await self.get()).tenant)
         await self._store.notifications.add(self.id, written)
         return await self.notifications()
 
     async def notifications(self) -> list[NotificationRecord]:
-        """Who is told when the batch finishes."""
+        """The URLs and mail addresses that are notified when the batch finishes."""
         await self._engine.open()
         found = await self._store.notifications.of_batch(self.id)
         if not found:

@@ -1,4 +1,4 @@
-"""What a handler gets: the job it works for, and what it may tell about it."""
+"""The job object that a handler gets, with the calls that a handler can make."""
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Desk(Protocol):
-    """Where an attempt on the event loop leaves what it has to say."""
+    """What an attempt on the event loop can write, and the mill that it can use."""
 
     mill: Client
 
@@ -43,11 +43,12 @@ class Job(JobInfo):
         self.is_recorded = False
 
     async def progress(self, stage: str, message: str = "", percent: float | None = None) -> None:
-        """Tells where the job is. A few a second are kept, and always the last one."""
+        """Reports the job's progress. Stores a few reports per second, and always the last one."""
         self._desk.report(self._claim, checked_progress(stage, message, percent))
 
     async def once(self, name: str, make: Callable[[], Awaitable[T] | T], kind: Any = Any) -> T:
-        """What `make` gave in the first attempt that got that far; later ones do not call it."""
+        """Returns what `make` returned in the first attempt that called it. Later attempts read the
+        stored value and do not call it."""
         codec = Codec(kind)
         if name in self._checkpoints:
             return codec.load_parsed(self._checkpoints[name])
@@ -58,9 +59,9 @@ class Job(JobInfo):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """Commits what the handler writes together with the job's completion, or neither.
+        """Commits the handler's writes together with the job's completion, or neither.
 
-        Give the result to `complete` inside the block; what the handler returns does not count.
+        Pass the result to `complete` inside the block; the handler's return value is ignored.
         """
         async with self._desk.completing(self._claim, lambda: self._result) as conn:
             yield conn
@@ -72,17 +73,17 @@ class Job(JobInfo):
 
     @property
     def artifacts(self) -> JobArtifacts:
-        """The files of this attempt: those it reads, and those it makes."""
+        """The files that this attempt reads and makes."""
         return self._desk.artifacts(self._claim)
 
     @property
     def mill(self) -> Client:
-        """The worker's mill: what is submitted here goes to the same database."""
+        """The worker's mill. It submits to the same database."""
         return self._desk.mill
 
 
 class Channel(Courier, Protocol):
-    """How an attempt outside the event loop talks to the worker."""
+    """How an attempt outside the event loop communicates with the worker."""
 
     def report(self, progress: Progress) -> None: ...
     def save_checkpoint(self, name: str, value: str) -> None: ...
@@ -96,11 +97,12 @@ class SyncJob(JobInfo):
         self._channel = channel
 
     def progress(self, stage: str, message: str = "", percent: float | None = None) -> None:
-        """Tells where the job is. A few a second are kept, and always the last one."""
+        """Reports the job's progress. Stores a few reports per second, and always the last one."""
         self._channel.report(checked_progress(stage, message, percent))
 
     def once(self, name: str, make: Callable[[], T], kind: Any = Any) -> T:
-        """What `make` gave in the first attempt that got that far; later ones do not call it."""
+        """Returns what `make` returned in the first attempt that called it. Later attempts read the
+        stored value and do not call it."""
         codec = Codec(kind)
         if name in self._checkpoints:
             return codec.load_parsed(self._checkpoints[name])
@@ -110,7 +112,7 @@ class SyncJob(JobInfo):
 
     @property
     def artifacts(self) -> SyncJobArtifacts:
-        """The files of this attempt: those it reads, and those it makes."""
+        """The files that this attempt reads and makes."""
         return SyncJobArtifacts(self._channel)
 
 

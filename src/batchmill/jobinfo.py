@@ -1,4 +1,4 @@
-"""What every handler can read of its job, wherever it runs."""
+"""What every handler can read about its job, on the event loop, in a thread or in a process."""
 
 import logging
 import time
@@ -11,7 +11,7 @@ LOG = logging.getLogger("batchmill.job")
 
 
 class JobInfo:
-    """Made when the handler begins."""
+    """Created when the handler starts."""
 
     def __init__(self, claim: Claim, timeout: float | None = None):
         self.id = claim.id
@@ -33,12 +33,12 @@ class JobInfo:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds until the task's timeout; None if it has none."""
+        """Seconds until the task's timeout; None if the task has no timeout."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger that names the job, its task and its attempt in every line."""
+        """A logger that adds the job, its task and its attempt to every line."""
         about = {"job_id": self.id, "task": self.task, "attempt": self.attempt}
         return _BoundLogger(LOG, about)
 

@@ -1,4 +1,4 @@
-"""The mill: its tasks, submitting to them, and running them."""
+"""The mill: registers tasks, submits to them, and runs them."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -32,12 +32,13 @@ R = TypeVar("R")
 
 
 class Mill(Client):
-    """Opens by itself when first used; `async with mill:` also closes it.
+    """Opens itself on first use; `async with mill:` also closes it.
 
-    Without a `dsn` it takes DATABASE_URL, and without that it runs a PostgreSQL of its own in
-    `home`. That one's schema is kept up to date; another's only with `migrate=True`.
-    `artifacts` is a path, the URL of an object store, or a `Storage`; files go there. `notify`
-    are the settings for mails and webhooks, else those of the environment.
+    Without a `dsn` it uses DATABASE_URL; without that, it runs its own PostgreSQL in `home`. It
+    migrates the schema of its own PostgreSQL automatically, and that of another database only with
+    `migrate=True`. Files are stored in `artifacts`: a path, the URL of an object store, or a
+    `Storage`. `notify` holds the settings for mails and webhooks; the default is to read them from
+    the environment.
     """
 
     def __init__(
@@ -87,9 +88,10 @@ class Mill(Client):
     def task(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Makes a function a task: `@mill.task`, or `@mill.task(retry=Retry(attempts=3))`.
 
-        Async functions run on the event loop, plain ones in a thread, those with `process=True`
-        in a child process, where `memory` in bytes and `timeout` in seconds are enforced.
-        Tenants, and so all who call the service, submit to tasks with `entry=True` only.
+        Async functions run on the event loop and plain ones in a thread. With `process=True` a
+        function runs in a child process, where `memory` in bytes and `timeout` in seconds are
+        enforced. Tenants, and so all clients of the service, can submit only to tasks with
+        `entry=True`.
         """
         if function is not None:
             return self.engine.registry.add(function)
@@ -105,7 +107,7 @@ class Mill(Client):
 
     @cached_property
     def metrics(self) -> "Metrics":
-        """What Prometheus asks for. Attempts are counted from when this is first used."""
+        """Metrics for Prometheus. Attempts are counted from the first use of this property."""
         from batchmill.telemetry.metrics import Metrics
 
         metrics = Metrics(self._gauges)
@@ -114,18 +116,18 @@ class Mill(Client):
 
     @cached_property
     def sync(self) -> SyncMill:
-        """This mill for code that is not async."""
+        """This mill for synchronous code."""
         return SyncMill(self.on())
 
     def on(self, dsn: str | None = None) -> "Mill":
-        """A mill with the same tasks and connections of its own, on another database or on this."""
+        """A mill with the same tasks and its own connections, on this database or another one."""
         other = Mill.__new__(Mill)
         other._use(self.engine.on(dsn))
         return other
 
     def as_tenant(self, tenant: str, *, timeouts: Timeouts | None = None) -> Client:
-        """This mill as one tenant sees it: nobody else's work is there. What is submitted through
-        it is that tenant's. Statements that take longer than the `timeouts` are ended."""
+        """This mill as one tenant sees it: only that tenant's work is visible, and submits belong
+        to that tenant. Statements that take longer than the `timeouts` are cancelled."""
         return Client(self.engine, self.engine.store.of_tenant(tenant, timeouts), tenant)
 
     def worker(
@@ -134,8 +136,8 @@ class Mill(Client):
         *,
         new_delivery: "NewDelivery | None" = None,
     ) -> "Worker":
-        """Runs the tasks of this mill. `new_delivery` replaces how it gets its jobs."""
-        # Processes that only submit do not need the parts of a worker.
+        """A worker for the tasks of this mill. `new_delivery` replaces how it gets its jobs."""
+        # Imported here because processes that only submit do not need a worker's modules.
         from batchmill.worker.options import WorkerOptions
         from batchmill.worker.worker import Worker
 
@@ -144,9 +146,10 @@ class Mill(Client):
 
     @asynccontextmanager
     async def running(self, options: "WorkerOptions | None" = None) -> AsyncIterator["Worker"]:
-        """A worker in this process for as long as the block lasts.
+        """Runs a worker in this process while the block runs.
 
-        It drains however the block ends; a cancellation meanwhile ends it at once.
+        The worker drains when the block ends, also after an error. A cancellation during the drain
+        stops it at once.
         """
         worker = self.worker(options)
         async with self, worker.beside():
@@ -171,7 +174,7 @@ class Mill(Client):
         return self.engine.store.database
 
     async def register_tasks(self, tasks: Mapping[str, Task[..., Any]] | None = None) -> None:
-        """Registers tasks in the database, the user's unless others are given."""
+        """Registers tasks in the database: the given ones, or by default the user's tasks."""
         await self.open()
         await self.engine.store.tasks.register(self.tasks if tasks is None else tasks)
 

@@ -1,4 +1,4 @@
-"""The tasks of a mill, made from functions and found by name."""
+"""The tasks of a mill, made from functions and looked up by name."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -48,13 +48,14 @@ class Registry:
         return task
 
     def find(self, task: Task[..., Any] | str) -> Task[..., Any]:
-        """A task by name may live in other processes only; the database knows whether it does."""
+        """A name may be registered in other processes only; the database checks that it exists."""
         if isinstance(task, Task):
             return task
         return self.tasks.get(task) or _elsewhere(task)
 
     def load_result(self, job: JobRecord) -> Any:
-        """A result as the task's annotation has it, or as plain data if the task is not here."""
+        """Returns the result in the type of the task's annotation, or as plain data if the task is
+        not registered in this process."""
         task = self.tasks.get(job.task)
         return task.result.load_parsed(job.result) if task else job.result
 
@@ -68,7 +69,8 @@ def _place(signature: Signature, process: bool) -> Place:
 
 
 def _elsewhere(name: str) -> Task[..., Any]:
-    """What its payload may be and how large, and whether it needs a key, the database knows."""
+    """A task that is not registered in this process. The database checks its payload, the payload's
+    size, and whether it needs a key."""
 
     def handler(payload: Any) -> Any:
         raise InvalidInput(f'The task "{name}" runs elsewhere.')

@@ -1,4 +1,4 @@
-"""What a submit sends: payloads checked and written down, in calls of bounded size."""
+"""Checks and serialises the payloads of a submit, and splits them into calls of bounded size."""
 
 import asyncio
 import hashlib
@@ -36,7 +36,7 @@ HANDFUL = 100
 PRIORITIES = range(-32_768, 32_768)
 LONGEST = 86_400 * 3_660
 MOST_LABELS = 64
-# What every language between here and Postgres can tell.
+# Years that Python, JSON clients and Postgres can all represent.
 YEARS = range(1970, 9_000)
 
 Seconds = float | timedelta
@@ -44,8 +44,8 @@ T = TypeVar("T")
 
 
 class SubmitOptions(TypedDict, total=False):
-    """What batches and single jobs have in common. A higher `priority` goes first in its lane;
-    `expires_in` counts from when the work is due, 30 days unless given."""
+    """Options of both batches and single jobs. A higher `priority` goes first in its lane.
+    `expires_in` counts from when the work is due; the default is 30 days."""
 
     tenant: str
     priority: int
@@ -57,8 +57,9 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class BatchOptions(SubmitOptions, total=False):
-    """`limit` bounds how many of the batch's jobs run at once; `on_finish` is a task that gets a
-    `BatchSummary` when all have ended, `notify` the URLs and mail addresses that are told then."""
+    """`limit` bounds how many of the batch's jobs run at once. `on_finish` is a task that gets a
+    `BatchSummary` when all jobs have ended. `notify` lists the URLs and mail addresses to notify
+    then."""
 
     limit: int
     on_finish: "Task[..., Any] | str"
@@ -66,8 +67,8 @@ class BatchOptions(SubmitOptions, total=False):
 
 
 class JobOptions(SubmitOptions, total=False):
-    """While a job with the `dedup_key` lives, that one is returned instead; a result kept under
-    the `cache_key` completes the job at once."""
+    """While a job with the same `dedup_key` is live, the submit returns that job instead. A cached
+    result for the `cache_key` completes the job at once."""
 
     dedup_key: str
     cache_key: str
@@ -75,7 +76,7 @@ class JobOptions(SubmitOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A payload with options of its own, among the items of a batch."""
+    """One payload of a batch, with its own options."""
 
     payload: Any = None
     priority: int | None = None
@@ -83,13 +84,13 @@ class Item:
     run_at: datetime | None = None
     dedup_key: str | None = None
     cache_key: str | None = None
-    # What stands for the payload when the request is compared with an earlier one of its key.
+    # Replaces the payload when a request is compared with an earlier one that has the same key.
     digest: str | None = None
 
 
 class Blocks(AsyncIterable[Sequence[Any]]):
-    """Items that come some at a time. Each block is taken in one step of the event loop. If they
-    are known to be `large`, none is read before there is a connection to send them on."""
+    """Items that arrive in blocks. Each block is processed in one step of the event loop. If they
+    are `large`, no item is read before there is a connection to send it on."""
 
     def __init__(self, blocks: AsyncIterable[Sequence[Any]], *, large: bool):
         self._blocks = blocks
@@ -101,8 +102,8 @@ class Blocks(AsyncIterable[Sequence[Any]]):
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """An item of a block that is read in many steps of the event loop. `given_to` calls a function
-    with it, so that the value is not held for longer than the function takes."""
+    """An item that takes many steps of the event loop to read. `given_to` calls a function with the
+    value, so that the value is held only while the function runs."""
 
     given_to: Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
@@ -124,9 +125,10 @@ def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dic
 async def send_on(
     connection: Any, submission: "Submission", items: Iterable[Any] | AsyncIterable[Any]
 ) -> None:
-    """Makes all calls of a submission in the transaction that a caller has open.
+    """Makes all calls of a submission in the caller's open transaction.
 
-    If there are several, those made before a refusal are undone: the caller may well go on.
+    If there are several calls and one is refused, the earlier ones are rolled back, because the
+    caller may go on with the transaction.
     """
     with submission.traced():
         async with aclosing(submission.calls(items)) as calls:
@@ -145,10 +147,11 @@ async def send(
     *,
     tenant: str,
 ) -> None:
-    """Makes all calls in a transaction of our own; a call is written while another is under way.
+    """Makes all calls in one transaction. The next call is prepared while the previous one is in
+    flight.
 
-    The first call is written before the transaction begins. If it is the only one, and there is no
-    idempotency key to wait for, it needs no transaction around it.
+    The first call is prepared before the transaction begins. If it is the only call, and no
+    idempotency key has to be locked, it runs without an explicit transaction.
     """
     large = isinstance(items, Blocks) and items.large
     key = submission.idempotency_key
@@ -169,7 +172,7 @@ async def send(
 
 
 class Overlap:
-    """Does one thing after another, each while the block goes on with what comes next."""
+    """Runs one function at a time in the background, while the block prepares the next one."""
 
     def __init__(self) -> None:
         self._under_way: asyncio.Task[Any] | None = None
@@ -194,8 +197,8 @@ class Overlap:
 
 
 class Submission:
-    """A batch under way: `add` items, `take` a call when it is full, `learn` from the first's
-    answer."""
+    """A batch that is being submitted: `add` items, `take` a call when it is full, and `learn` from
+    the answer to the first call."""
 
     def __init__(self, task: Task[..., Any], options: BatchOptions):
         self._task = task
@@ -215,7 +218,7 @@ class Submission:
 
     @property
     def targets(self) -> list[str]:
-        """Who is to be told when the batch finishes."""
+        """The URLs and mail addresses to notify when the batch finishes."""
         return self._options.get("notify", [])
 
     @property
@@ -228,7 +231,7 @@ class Submission:
 
     @property
     def is_repeated(self) -> bool:
-        """True when an earlier request had the key: the rest is only compared, not sent."""
+        """True if an earlier request used the key. Other items are only compared, not sent."""
         return self._earlier_digest is not None
 
     def add(self, given: Any) -> None:
@@ -265,8 +268,9 @@ class Submission:
     async def calls(
         self, items: Iterable[Any] | AsyncIterable[Any], *, gives_way: bool = False
     ) -> AsyncGenerator[dict[str, Any]]:
-        """Every call there is to make; the first has to be learned from before the next is asked
-        for. If it gives way, others on the event loop get on while items are read."""
+        """Yields every call of the submission. Pass the answer to the first call to `learn` before
+        asking for the second. With `gives_way`, other tasks of the event loop run while items are
+        read."""
         async for some in _read(items):
             for item in some:
                 if self.is_full:
@@ -284,7 +288,7 @@ class Submission:
 
     @contextmanager
     def traced(self) -> Iterator[None]:
-        """The span of the submit, for as long as the block lasts."""
+        """Records a span for the submit while the block runs."""
         with submitting(self._task.name) as told:
             yield
             told["batchmill.batch_id"] = self.batch_id
@@ -322,13 +326,14 @@ def _item_text(payload: str, options: str) -> str:
 
 
 def _checks(task: Task[..., Any]) -> dict[str, bool]:
-    """Spares the database what was checked here; of a task that is not here nothing was."""
+    """Lets the database skip checks that were made here. Tasks that are not registered in this
+    process are checked by the database."""
     return {} if task.place is Place.ELSEWHERE else {"checked": True}
 
 
 async def _read(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Iterable[Any]]:
-    """What is there at once comes as it is: an async step for each item would cost more than the
-    rest of its way."""
+    """Yields items that are already in memory as one block: an async step for each item would cost
+    more than all other work on it."""
     if isinstance(items, Blocks):
         async for block in items:
             yield block
@@ -343,7 +348,7 @@ ITEM_OPTIONS = ("priority", "delay", "run_at", "dedup_key", "cache_key")
 
 
 def written_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as the SQL functions want them; what does not fit is refused."""
+    """Converts options to what the SQL functions take. Raises InvalidInput for invalid ones."""
     if options.get("delay") is not None and options.get("run_at") is not None:
         raise InvalidInput("Give either a delay or a time to run at, not both.")
     return {name: _written(name, value) for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The mill for code that is not async: what is awaited there is run here."""
+"""The mill for synchronous code: it runs the async calls on an event loop in a thread."""
 
 import asyncio
 import threading
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 class SyncMill:
-    """`mill.sync.submit(…)`, and `mill.sync.run(batch.results())` for all the rest.
+    """`mill.sync.submit(…)`, and `mill.sync.run(batch.results())` for all other calls.
 
-    Has connections of its own, on an event loop in a thread: it can be used from any thread, and
-    beside async code.
+    Has its own connections, on an event loop in a thread. It can be used from any thread, and
+    together with async code.
     """
 
     def __init__(self, client: Client):
@@ -40,7 +40,7 @@ class SyncMill:
         connection: Any = None,
         **options: Unpack[BatchOptions],
     ) -> Batch:
-        """Like `Mill.submit`; `connection` is one of psycopg, SQLAlchemy or Django."""
+        """Like `Mill.submit`. `connection` is a connection of psycopg, SQLAlchemy or Django."""
         if connection is None:
             return self.run(self._client.submit(task, items, **options))
         submission = self.run(self._client.prepare(task, **options))
@@ -55,7 +55,7 @@ class SyncMill:
         connection: Any = None,
         **options: Unpack[JobOptions],
     ) -> JobHandle:
-        """Like `Mill.enqueue`; `connection` is one of psycopg, SQLAlchemy or Django."""
+        """Like `Mill.enqueue`. `connection` is a connection of psycopg, SQLAlchemy or Django."""
         if connection is None:
             return self.run(self._client.enqueue(task, payload, **options))
         self.run(self._client.engine.register_tasks())
@@ -80,15 +80,15 @@ class SyncMill:
 
     @property
     def artifacts(self) -> ArtifactControls:
-        """Give what it returns to `run` or `iterate`."""
+        """Pass what its methods return to `run` or `iterate`."""
         return self._client.artifacts
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Waits for something async that this mill, or a handle it gave, offers."""
+        """Runs a coroutine of this mill, or of one of its handles, and returns the result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop()).result()
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """Goes through something like `batch.events()`."""
+        """Iterates over an async iterator such as `batch.events()`."""
         end = object()
         while (item := self.run(_next(items, end))) is not end:
             yield item  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Blocking work on files beside the event loop."""
+"""Runs blocking file operations in threads."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# Not those of the event loop: libraries look names up there, and each lookup may hold a thread for
-# half a minute.
+# Not the threads of the event loop: libraries look up names there, and each lookup may hold a
+# thread for half a minute.
 _threads = ThreadPoolExecutor(16, thread_name_prefix="batchmill-file")
 
 
 class Unbroken(asyncio.Future[T]):
-    """What a thread is at. A task that is cancelled while it waits for this hears of it when the
-    thread has ended: the thread still uses what the task is about to close."""
+    """A future for the work of a thread. A task that is cancelled while it awaits this gets the
+    cancellation only after the thread has ended, because the thread still uses what the task is
+    about to close."""
 
     def cancel(self, msg: Any = None) -> bool:
         return False
@@ -31,7 +32,7 @@ def start_in_thread(function: Callable[..., T], *args: Any) -> asyncio.Future[T]
             end = partial(ended.set_result, function(*args))
         except BaseException as error:
             end = partial(ended.set_exception, error)
-        # A loop that is closed has nobody who waits.
+        # If the loop is closed, no task waits for the result.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(end)
 

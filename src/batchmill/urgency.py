@@ -1,4 +1,4 @@
-"""Marks work that must not wait for its turn, because others wait for it."""
+"""Marks work that must not queue, because other work waits for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,14 +9,14 @@ _urgent: ContextVar[bool] = ContextVar("batchmill.urgent", default=False)
 
 @contextmanager
 def urgent() -> Iterator[None]:
-    """For a block that holds something scarce, such as a connection or a shared lock. If the block
-    waited for its turn, callers that go before it would wait for it all the same."""
+    """For a block that holds something scarce, for example a connection or a shared lock. If the
+    block had to queue, callers ahead of it in the queue could still wait for what it holds."""
     before = _urgent.get()
     _urgent.set(True)
     try:
         yield
     finally:
-        # Not `reset`: the block may end in another context than it began in.
+        # Not `reset`: the block may end in a different context from the one it began in.
         _urgent.set(before)
 
 

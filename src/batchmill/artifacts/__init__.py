@@ -1,1 +1,1 @@
-"""Files: where their bytes lie, and how they go in and come out."""
+"""Files: where their bytes are stored, and how they are uploaded and read."""

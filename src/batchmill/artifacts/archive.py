@@ -1,4 +1,4 @@
-"""A batch as one ZIP, made while it is read: whoever stops reading stops the making."""
+"""A batch as one ZIP file, created while the client reads it. It stops when the client stops."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -20,12 +20,12 @@ from batchmill.threads import in_thread
 
 JOBS = 100
 MANIFEST_IN_MEMORY = 4 * BLOCK
-# What grows beyond 4 GB while it is packed has to be known as large before.
+# zipfile must know in advance that an entry may exceed 4 GB. Compression can enlarge an entry.
 LARGE = 2**31
 
 
 class Sink:
-    """What zipfile takes for a stream that cannot go back."""
+    """An output stream without seek, as zipfile accepts it."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -62,8 +62,8 @@ class Entry:
 
 
 class Archive:
-    """The files of completed jobs, and a manifest that tells of every job. Nothing is held in
-    memory that grows with the files."""
+    """The files of completed jobs, and a manifest that lists every job. Memory use does not grow
+    with the size of the files."""
 
     def __init__(self, store: Store, storage: Storage, batch: BatchRecord):
         self._store = store
@@ -109,7 +109,7 @@ class Archive:
             yield Entry(MANIFEST, datetime.now(UTC), True, size, _blocks(manifest))
 
     async def _entry(self, record: ArtifactRecord) -> Entry | None:
-        """None for a file that was deleted meanwhile; any other trouble ends the archive."""
+        """Returns None for a file that was deleted meanwhile. Any other error ends the archive."""
         try:
             blocks = await self._storage.read(record.storage_key, 0, record.size)
         except StorageError:

@@ -1,4 +1,4 @@
-"""The files of one attempt: what it reads, and what it makes."""
+"""The files that one attempt reads and saves."""
 
 import shutil
 import tempfile
@@ -23,8 +23,8 @@ from batchmill.threads import in_thread, start_in_thread
 
 
 class JobArtifacts:
-    """What an attempt saves is kept if it completes or goes on to its next stage, and only then.
-    It reads what is its tenant's, and what it has saved itself."""
+    """Files that an attempt saves are kept only if it completes or advances to its next stage. An
+    attempt can read its tenant's files and the files it has saved itself."""
 
     def __init__(self, artifacts: ArtifactStore, storage: Storage, claim: Claim):
         self._artifacts = artifacts
@@ -34,8 +34,8 @@ class JobArtifacts:
         self._copies: dict[UUID, Path] = {}
 
     async def save(self, name: str, source: Source, *, media_type: str | None = None) -> Artifact:
-        """Stores a file from bytes, a path or async chunks. Return what this gives, or put it into
-        the payload of the next stage."""
+        """Stores a file from bytes, a path or async chunks. Return the artifact from the handler,
+        or put it into the payload of the next stage."""
         name = safe_name(name)
         kind = checked_type(media_type, name)
         async with chunks_of(source) as chunks:
@@ -43,12 +43,12 @@ class JobArtifacts:
             return (await upload.output(chunks, self._claim, name, kind)).reference
 
     async def get(self, which: Artifact | UUID | str) -> ArtifactRecord:
-        """What the store knows of a file. A payload may say anything of its size and checksum."""
+        """Returns the stored record of a file. Size and checksum in a payload are not trusted."""
         claim = self._claim
         return await self._artifacts.get(artifact_id(which), tenant=claim.tenant, fence=claim.fence)
 
     async def read(self, which: Artifact | UUID | str) -> bytes:
-        """All of it at once, for files that fit into memory."""
+        """Reads the whole file at once. Use it for files that fit into memory."""
         return b"".join([chunk async for chunk in self.chunks(which)])
 
     async def chunks(self, which: Artifact | UUID | str) -> AsyncGenerator[bytes]:
@@ -58,15 +58,15 @@ class JobArtifacts:
                 yield block
 
     async def path(self, which: Artifact | UUID | str) -> Path:
-        """A copy on this machine's disk, for libraries that want a file. It goes when the attempt
-        ends."""
+        """Returns the path of a local copy, for libraries that need a file. The copy is deleted
+        when the attempt ends."""
         record = await self.get(which)
         if record.id not in self._copies:
             self._copies[record.id] = await self._copy(record)
         return self._copies[record.id]
 
     async def folder(self) -> Path:
-        """A directory of the attempt's own, which goes when it ends."""
+        """Returns a directory for this attempt. It is deleted when the attempt ends."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="batchmill-"))
         return self._folder
@@ -79,7 +79,7 @@ class JobArtifacts:
         return await self._storage.read(record.storage_key, 0, record.size)
 
     async def _copy(self, record: ArtifactRecord) -> Path:
-        """Each in a place of its own: two files may have one name."""
+        """Copies each file into its own directory, because two files may have the same name."""
         path = Path(tempfile.mkdtemp(dir=await self.folder())) / record.name
         with path.open("wb") as file:
             async with aclosing(await self._read(record)) as blocks:

@@ -1,10 +1,10 @@
-"""The headers that a stored file is sent with: never as something that a browser would run."""
+"""The response headers of a stored file. They prevent a browser from executing it."""
 
 from urllib.parse import quote
 
 from batchmill.domain.artifact import UNKNOWN_TYPE, safe_name
 
-# None of these can carry a script. All other types are sent as unknown.
+# These types cannot contain scripts. All other types are sent as an unknown type.
 SAFE_TYPES = frozenset(
     {
         "application/epub+zip",
@@ -57,7 +57,7 @@ _PLAIN = "!#$&+-.^_`|~"
 
 
 def stored_headers(name: str, media_type: str) -> dict[str, str]:
-    """An object store keeps them with the file, and sends them itself."""
+    """Headers that an object store keeps with the file and sends itself."""
     return {"Content-Disposition": disposition(name), "Content-Type": served_type(media_type)}
 
 
@@ -68,7 +68,7 @@ def served_type(media_type: str) -> str:
 
 
 def disposition(name: str) -> str:
-    """Clients that know RFC 6266 take the second name; older ones take the first."""
+    """Clients that support RFC 6266 use the second name; older clients use the first."""
     name = safe_name(name)
     plain = "".join(c if " " <= c <= "~" and c not in '"\\%' else "_" for c in name)
     if plain == name:

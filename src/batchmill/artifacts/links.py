@@ -1,4 +1,4 @@
-"""Links that let someone in without a key, and tokens that nobody else can make."""
+"""Signed links that give access without an API key, and signed tokens that cannot be forged."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from math import ceil
@@ -12,7 +12,7 @@ LONGEST = 366 * 86_400.0
 
 
 class Signer:
-    """The newest key signs, all that are kept are believed. Times are the database's."""
+    """Signs with the newest key, and accepts all kept keys. Times come from the database."""
 
     def __init__(self, open: Callable[[], Awaitable[None]], keys: KeyStore):
         self._open = open
@@ -21,17 +21,17 @@ class Signer:
     async def sign(
         self, method: str, path: str, tenant: str, expires_in: float = HOUR
     ) -> dict[str, str]:
-        """The query parameters that make the path a link."""
+        """Returns the query parameters that turn the path into a signed link."""
         keys, now = await self._keys()
         return link.sign_link(keys[0], method, path, tenant, _moment(now, expires_in))
 
     async def verify(self, method: str, path: str, query: Mapping[str, str]) -> str:
-        """The tenant that the link was made for; raises InvalidLink or LinkExpired."""
+        """Returns the tenant of the link. Raises InvalidLink or LinkExpired."""
         keys, now = await self._keys()
         return link.verify_link(keys, method, path, query, now)
 
     async def sign_text(self, purpose: str, text: str, expires_in: float | None = None) -> str:
-        """A token that carries the text, for one purpose alone."""
+        """Returns a token that contains the text. It is valid for one purpose only."""
         keys, now = await self._keys()
         expires = None if expires_in is None else _moment(now, expires_in)
         return link.sign_text(keys[0], purpose, text, expires)
@@ -41,8 +41,8 @@ class Signer:
         return link.check_text(keys, purpose, token, now)
 
     async def rotate(self, keep: int = 2) -> None:
-        """From now on a new key signs. The newest `keep` are believed: with 1, every link that was
-        made before is void."""
+        """Creates a new signing key. The newest `keep` keys stay valid. With 1, all existing links
+        become invalid."""
         if keep < 1:
             raise InvalidInput("At least the new key has to be kept.")
         await self._open()

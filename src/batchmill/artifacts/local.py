@@ -1,4 +1,4 @@
-"""Artifacts on this machine's disk, below one directory."""
+"""Stores artifacts on the local disk, below one directory."""
 
 import errno
 import os
@@ -17,8 +17,8 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class LocalStorage:
-    """A file gets its name only once all of it is on the disk. Until then it has another one, which
-    follows from the key, so that whoever cleans up finds it."""
+    """A file gets its final name only when it is completely on disk. Until then it has a temporary
+    name that is derived from the key, so that a clean-up can delete it."""
 
     def __init__(self, root: Path):
         self._root = root.absolute()
@@ -26,7 +26,8 @@ class LocalStorage:
     async def write(
         self, key: str, chunks: AsyncIterable[bytes], headers: Mapping[str, str]
     ) -> None:
-        """The last chunk is written in the step that ends the file: a small one takes one step."""
+        """Writes the last chunk and finishes the file in one thread call, so that a small file
+        needs only one call."""
         writing = _Writing(self._path(key))
         last = b""
         try:
@@ -66,7 +67,7 @@ def _told() -> Iterator[None]:
 
 
 class _Writing:
-    """A file that is being written; each method blocks."""
+    """A file that is being written. Each method blocks."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -89,7 +90,7 @@ class _Writing:
             _sync_folder(self._path.parent)
 
     def abandon(self) -> None:
-        # Both names: it may be the last step that failed.
+        # Remove both names, because `finish` may have failed after the rename.
         _remove([self._path])
         if self._file is not None:
             with _told():
@@ -110,7 +111,7 @@ def _remove(paths: Sequence[Path]) -> None:
 
 
 def _open(path: Path, start: int, end: int) -> tuple[BinaryIO, bytes]:
-    """The file, and its first block."""
+    """Returns the open file and its first block."""
     with _told():
         file = path.open("rb", buffering=0)
     try:
@@ -142,7 +143,7 @@ def _unfinished(path: Path) -> Path:
 
 
 def _make_folder(path: Path) -> None:
-    """A new folder is durable once the one that it is in is."""
+    """A new folder is durable only after its parent folder is synced."""
     if not path.is_dir():
         _make_folder(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Artifacts in an object store: S3 and what is compatible with it, GCS, Azure."""
+"""Stores artifacts in an object store: S3 and compatible stores, GCS, Azure."""
 
 import asyncio
 import re
@@ -26,17 +26,17 @@ except ImportError as error:
         "Artifacts in an object store need obstore: pip install 'batchmill[objects]'."
     ) from error
 
-# Together they bound the memory of one upload, and with 10,000 parts the size of a file to 80 GB.
+# Together these limit the memory of one upload. With 10,000 parts, a file is limited to 80 GB.
 PART = 8 * 1024 * 1024
 PARTS_AT_ONCE = 3
-# So that a store that is away is told of while the caller still waits.
+# Short enough to report an unavailable store while the caller still waits.
 RETRIES: Any = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
 
 _LOGIN = re.compile(r"//[^/@]*@")
 
 
 class ObjectStorage:
-    """Credentials, region and endpoint are found where the store's own tools find them."""
+    """Credentials, region and endpoint come from the same sources as in the store's own tools."""
 
     def __init__(self, url: str):
         try:
@@ -70,7 +70,7 @@ class ObjectStorage:
             with _told():
                 await asyncio.shield(upload)
         except BaseException:
-            # Cancelled, it would leave its parts behind; when its source fails, it removes them.
+            # A cancelled upload leaves its parts behind. An upload whose source fails removes them.
             belt.break_off()
             await asyncio.wait({upload})
             upload.exception()
@@ -87,7 +87,7 @@ class ObjectStorage:
         try:
             await self._delete(list(keys))
         except FileNotFoundError:
-            # Some stores stop at the first one that is not there.
+            # Some stores stop at the first missing key.
             for key in keys:
                 with suppress(FileNotFoundError):
                     await self._delete(key)
@@ -104,13 +104,13 @@ class ObjectStorage:
 
 
 class Belt:
-    """Hands chunks over to an upload, one at a time."""
+    """Passes chunks to an upload, one at a time."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(1)
 
     async def put(self, item: bytes | None, upload: asyncio.Future[Any]) -> bool:
-        """None is the end. False if the upload is over and takes nothing any more."""
+        """Passes a chunk, or None at the end. Returns False if the upload has already ended."""
         putting = asyncio.ensure_future(self._queue.put(item))
         try:
             await asyncio.wait({putting, upload}, return_when=asyncio.FIRST_COMPLETED)
@@ -132,7 +132,7 @@ class Belt:
 
 @contextmanager
 def _told(*, may_be_missing: bool = False) -> Iterator[None]:
-    """The store's own words go to the cause: they name hosts, buckets and keys."""
+    """Keeps the store's own message only as the cause, because it names hosts, buckets and keys."""
     try:
         yield
     except FileNotFoundError as error:

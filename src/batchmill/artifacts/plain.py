@@ -1,4 +1,4 @@
-"""The files of an attempt for a handler that is not async, in a thread or in a process."""
+"""The files of an attempt, for synchronous handlers in a thread or a process."""
 
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from batchmill.errors import InvalidInput
 
 
 class Courier(Protocol):
-    """Carries files between the handler and the worker."""
+    """Transfers files between the handler and the worker."""
 
     def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact: ...
     def artifact_path(self, id: UUID) -> Path: ...
@@ -20,8 +20,8 @@ class Courier(Protocol):
 
 
 class SyncJobArtifacts:
-    """See `JobArtifacts`: the same, without `await`. Whatever goes through here is a file in the
-    attempt's directory for a while, so it may be larger than memory."""
+    """The same as `JobArtifacts`, without `await`. Files pass through the attempt's directory, so
+    they may be larger than memory."""
 
     def __init__(self, courier: Courier):
         self._courier = courier

@@ -1,4 +1,4 @@
-"""What a file can be made from, as blocks of bounded size."""
+"""Turns the possible sources of a file into blocks of bounded size."""
 
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext

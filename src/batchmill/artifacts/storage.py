@@ -1,4 +1,4 @@
-"""Where the bytes of artifacts lie."""
+"""The protocol for storing the bytes of artifacts."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
@@ -15,32 +15,33 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 @runtime_checkable
 class Storage(Protocol):
-    """Keys are the server's own: letters, digits, `-`, `.` and `/`. What fails raises
-    StorageError; what the source of the chunks raises goes through as it is."""
+    """The server creates the keys: letters, digits, `-`, `.` and `/`. Failures raise StorageError.
+    Exceptions from the source of the chunks pass through unchanged."""
 
     async def write(
         self, key: str, chunks: AsyncIterable[bytes], headers: Mapping[str, str]
     ) -> None:
-        """Durable and visible as a whole when this returns, else nothing is there. `headers` are
-        for stores that serve files themselves."""
+        """Writes a file. It is complete, durable and visible when this returns; on failure, nothing
+        is stored. `headers` are for stores that serve files themselves."""
         ...
 
     async def read(self, key: str, start: int, end: int) -> AsyncGenerator[bytes]:
-        """The bytes from `start` up to `end`; whether they are there shows before the first."""
+        """Returns the bytes from `start` up to `end`. Raises before the first byte if the file is
+        missing."""
         ...
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """All of them, also what a writer that died left of them. Those not there are no error."""
+        """Deletes files, including partial files of crashed writers. Ignores missing files."""
         ...
 
     async def signed_url(self, key: str, seconds: float) -> str | None:
-        """An address that gives the file to anyone for so long, if the store has such."""
+        """Returns a URL that gives anyone the file for this time, if the store supports it."""
         ...
 
 
 def open_storage(where: str | Path) -> Storage:
-    """By a path on this machine's disk, or by the URL of an object store."""
-    # Neither needs to know of the other.
+    """Opens storage by a local path or by the URL of an object store."""
+    # Import lazily, so that each backend works without the other.
     if isinstance(where, str) and _URL.match(where):
         parts = urlsplit(where)
         if parts.scheme != "file":

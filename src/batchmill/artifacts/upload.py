@@ -1,4 +1,4 @@
-"""A file on its way into the store."""
+"""Uploads a file into the store."""
 
 import asyncio
 import hashlib
@@ -19,16 +19,16 @@ from batchmill.threads import start_in_thread
 
 log = logging.getLogger("batchmill.artifacts")
 
-# Room is asked for so much ahead, so that Postgres is not asked for every block.
+# Reserve this many bytes in advance, to avoid a query to Postgres for every block.
 AHEAD = 64 * BLOCK
-# A slow one has to be heard of within the hour.
+# The seconds between reports of a slow upload. Without reports, Postgres gives it up in an hour.
 QUIET = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`size` is what was announced, `at_most` what a file may have, `quota` what all files of its
-    tenant may have together, if that is less than the tenant's own quota."""
+    """Limits in bytes. `size` is the announced size. `at_most` limits one file. `quota` limits all
+    files of the tenant together, if it is less than the tenant's own quota."""
 
     size: int | None = None
     at_most: int | None = None
@@ -48,7 +48,7 @@ class Bounds:
 
 
 class Upload:
-    """Counts, checks and digests what passes through. If anything fails, nothing is left."""
+    """Counts, checks and hashes the bytes of a file. If anything fails, it removes the file."""
 
     def __init__(self, artifacts: ArtifactStore, storage: Storage, bounds: Bounds | None = None):
         self._artifacts = artifacts
@@ -63,7 +63,7 @@ class Upload:
     async def input(
         self, chunks: AsyncIterable[bytes], tenant: str, name: str, media_type: str
     ) -> ArtifactRecord:
-        """A file that is handed in. It is begun with room for what was announced."""
+        """Uploads an input file. Reserves room for the announced size first."""
         self._bounds.check(self._bounds.size or 0)
         begun = self._begin_input(tenant, name, media_type)
         return await self._run(begun, chunks, stored_headers(name, media_type))
@@ -71,7 +71,7 @@ class Upload:
     async def output(
         self, chunks: AsyncIterable[bytes], claim: Claim, name: str, media_type: str
     ) -> ArtifactRecord:
-        """A file that an attempt makes."""
+        """Uploads a file that an attempt creates."""
         begun = self._artifacts.begin_output(self._id, claim, name, media_type)
         return await self._run(begun, chunks, stored_headers(name, media_type))
 
@@ -121,7 +121,7 @@ class Upload:
             raise InvalidInput(f"{announced:,} bytes were announced, {self._size:,} came.")
 
     async def _gathered(self, chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-        """A network hands over little at a time, and each block costs a step or two."""
+        """Joins small network chunks into blocks, because each block has a fixed cost."""
         waiting, size = [], 0
         async for chunk in chunks:
             waiting.append(chunk)
@@ -159,7 +159,7 @@ class Upload:
         )
 
     async def _remove(self) -> None:
-        """Where this fails too, the upkeep finds what is left."""
+        """Removes the file. If this fails too, the upkeep removes it later."""
         try:
             if (place := await self._artifacts.give_up(self._id)) is not None:
                 await remove(self._artifacts, self._storage, [place])
@@ -168,6 +168,6 @@ class Upload:
 
 
 async def remove(artifacts: ArtifactStore, storage: Storage, places: list[Place]) -> None:
-    """Files first: without their rows nobody would find them."""
+    """Deletes files before their rows, because without a row a file can no longer be located."""
     await storage.delete([place.storage_key for place in places])
     await artifacts.forget([place.id for place in places])

@@ -1,4 +1,4 @@
-"""Cancelling and retrying; a number is a job, a UUID a batch."""
+"""Cancelling and retrying. A number is the id of a job, a UUID the id of a batch."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The program `batchmill`: its commands, in the order that its help shows them."""
+"""The program `batchmill`: its commands, in the order of its help."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""A board drawn as bars."""
+"""Draws a board as bars."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LONG_QUIET = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Parts of a whole in their colours, over as much room as there is."""
+    """Coloured parts of a total, over the available width."""
 
     parts: tuple[tuple[int, str], ...]
     total: int
@@ -27,7 +27,7 @@ class Bar:
         glyph = "#" if options.ascii_only else "━"
         for amount, style in self.parts:
             sum_so_far += amount
-            # Rounded down, so that a bar is full only when everything is.
+            # Round down, so that a bar is full only when everything is complete.
             upto = width * sum_so_far // max(self.total, 1)
             drawn.append(glyph * (min(upto, width) - len(drawn)), style)
         drawn.append(("." if options.ascii_only else "─") * (width - len(drawn)), "dim")
@@ -38,7 +38,7 @@ class Bar:
 
 
 def draw_board(board: Board, title: str, quiet: float) -> RenderableType:
-    """`quiet` is how many seconds ago the newest event came."""
+    """`quiet` is the number of seconds since the newest event."""
     heading = Text.assemble((title, "bold"), "  ", state(board.state), "  ", span(board.seconds))
     if quiet > LONG_QUIET and board.ended < board.total:
         heading.append(f"  nothing new for {span(quiet)}", "yellow")

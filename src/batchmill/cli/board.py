@@ -1,4 +1,4 @@
-"""Where a batch stands, as its events tell it."""
+"""The progress of a batch, computed from its events."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ RECENT_FAILURES = 5
 
 @dataclass(slots=True)
 class Stage:
-    """Of the jobs that came here: how many went on, ended well, ended badly, are running."""
+    """Counts of the jobs that entered this stage."""
 
     name: str
     advanced: int = 0
@@ -74,7 +74,7 @@ class Board:
 
     @property
     def seconds(self) -> float:
-        """How long the batch has been at work, up to its newest event."""
+        """The duration of the batch, up to its newest event."""
         if self.first_at is None or self.last_at is None:
             return 0.0
         return (self.last_at - self.first_at).total_seconds()
@@ -83,7 +83,7 @@ class Board:
         return self.stages.setdefault(name, Stage(name))
 
     def expected(self, stage: Stage) -> int:
-        """How many jobs a stage may see: all but those that ended in one before it."""
+        """The number of jobs that may reach a stage: all but those that ended in an earlier one."""
         expected = self.total
         for earlier in self.stages.values():
             if earlier is stage:
@@ -102,7 +102,7 @@ class Board:
             self._see_job(event, event.job_id)
 
     def _start_over(self, batch: dict[str, Any]) -> None:
-        """What led there is not told: all counts for the stage that the batch began with."""
+        """The earlier events are missing, so all jobs count for the first stage of the batch."""
         self.stages, self.running, self.state = {}, {}, BatchState(batch["state"])
         stage = self.stage(batch["task"])
         stage.completed, stage.failed = batch["completed"], batch["failed"]
@@ -134,7 +134,7 @@ class Board:
                 self.retries += 1
 
     def _take_back(self, stage: Stage, job_id: int) -> None:
-        """A retry by hand: the job has not failed any more."""
+        """After a manual retry, the job no longer counts as failed."""
         stage.failed -= 1
         kept = [failure for failure in self.failures if failure.job_id != job_id]
         self.failures = deque(kept, RECENT_FAILURES)

@@ -1,4 +1,4 @@
-"""What the doctor looks at: each check gives one finding, and says what to do about it."""
+"""The checks of the doctor: each returns one finding with the action to take."""
 
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,7 @@
-"""Commands are async functions: they get a session first, and may return an exit code.
+"""Commands are async functions. They get a session first, and may return an exit code.
 
-The options that all commands share are added here, so they can stand before the command's name
-or after it; and whatever goes wrong ends here, as one sentence and an exit code.
+This module adds the options that all commands share, so they can stand before or after the
+command's name. It also turns every error into one sentence and an exit code.
 """
 
 import asyncio
@@ -51,12 +51,12 @@ def add(
     json: bool = True,
     panel: str | None = None,
 ) -> None:
-    """Makes a function a command; `json` says whether it prints data."""
+    """Makes a function a command; `json` means that it prints data."""
     app.command(name, rich_help_panel=panel)(_with_session(function, json=json))
 
 
 def add_listing(app: typer.Typer, function: Function) -> None:
-    """Makes a function the command `list` of a group, and what the group does without one."""
+    """Makes a function the command `list` of a group, and the default command of the group."""
     alone = app.callback(invoke_without_command=True, no_args_is_help=False, help=app.info.help)
     alone(_with_session(function, json=True))
     add(app, function, "list")
@@ -95,7 +95,7 @@ def _run(function: Function, shared: dict[str, Any], given: dict[str, Any]) -> E
 
 
 async def _orderly(work: Coroutine[Any, Any, T]) -> T:
-    """Ends on SIGTERM as on Ctrl-C, so that an embedded server is not left behind."""
+    """Handles SIGTERM like Ctrl-C, so that the embedded server stops too."""
     task = asyncio.ensure_future(work)
     with suppress(RuntimeError):  # Only the main thread hears signals.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -104,7 +104,7 @@ async def _orderly(work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def reported(debug: bool) -> Iterator[None]:
-    """Turns what is raised inside into one sentence and an exit code."""
+    """Turns exceptions into one sentence and an exit code."""
     try:
         yield
     except BatchmillError as error:

@@ -1,4 +1,4 @@
-"""Names for the shell's completion. It starts no server, and says nothing when it fails."""
+"""Names for the shell's completion. It starts no server, and prints nothing when it fails."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -16,7 +16,7 @@ TASTE = 3
 
 async def demo(session: Session) -> None:
     """See it work: a batch of forty made-up documents, with a worker inside, in ten seconds."""
-    # It makes a mill when it is imported, and only this command needs that one.
+    # The import creates a mill, and only this command needs it.
     from batchmill import demo as work
 
     mill = work.mill.on(session.dsn) if session.dsn else work.mill

@@ -1,4 +1,4 @@
-"""What the exit code of a command means."""
+"""The exit codes of commands."""
 
 from enum import IntEnum
 
@@ -46,6 +46,6 @@ _BY_ERROR: dict[type[BaseException], ExitCode] = {
 
 
 def exit_code_of(error: BaseException) -> ExitCode:
-    """By the nearest of its types that has a code."""
+    """The code of the nearest base class that has one."""
     kinds = (kind for kind in type(error).__mro__ if kind in _BY_ERROR)
     return _BY_ERROR.get(next(kinds, BaseException), ExitCode.UNEXPECTED)

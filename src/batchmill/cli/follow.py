@@ -1,4 +1,4 @@
-"""Following a batch to its end: live bars in a terminal, plain lines elsewhere, or JSON lines."""
+"""Follows a batch to its end: live bars in a terminal, otherwise plain lines or JSON lines."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ class Display(Protocol):
 
 
 async def follow(batch: Batch, *, json: bool, after: int = 0) -> BatchRecord:
-    """Returns the batch as it ended."""
+    """Returns the batch after it has ended."""
     record = await batch.get()
     async with display_of(record, json=json) as display:
         async for event in batch.events(after):
@@ -57,11 +57,11 @@ class JsonLines:
         print_json_line(event)
 
     def ended(self, batch: BatchRecord) -> None:
-        """The last event has told it."""
+        """Prints nothing, because the last event contains the end."""
 
 
 class PlainLines:
-    """A line for each failure, and one a second at the most for how far it got."""
+    """Prints a line per failure, and at most one line of progress per second."""
 
     def __init__(self, batch: BatchRecord):
         self._board = Board.of(batch)

@@ -1,4 +1,4 @@
-"""Jobs: many in a list, or one in full."""
+"""Jobs: a list, or the details of one job."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Keys of the service."""
+"""API keys of the service."""
 
 from dataclasses import asdict
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Limits: how many jobs run at once and how many may start, changed while everything runs."""
+"""Limits on running jobs and on starts; they can change while workers run."""
 
 from typing import Annotated, Any
 
@@ -77,7 +77,7 @@ async def resume(session: Session, name: Name) -> None:
 
 
 async def note_unknown_task(mill: Mill, name: str) -> None:
-    """A misspelt name is a limit too, and one that holds nothing back."""
+    """Warns of a misspelt name: the limit is accepted, but it restricts nothing."""
     scope, _, rest = name.partition(":")
     task = rest.partition("/")[0]
     if scope == "task" and task not in await mill.store.tasks.names():

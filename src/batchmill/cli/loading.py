@@ -1,4 +1,4 @@
-"""Finding the mill that `--app module:mill` names."""
+"""Loads the mill that `--app module:mill` names."""
 
 import importlib
 import sys
@@ -18,7 +18,7 @@ def load_mill(reference: str) -> Mill:
 
 
 def load(reference: str) -> object:
-    """Whatever has that name, or None."""
+    """The object with that name, or None."""
     module_name, _, name = reference.partition(":")
     if not module_name or not name:
         raise ConfigurationError(f'--app takes module:name, such as shop.work:mill: "{reference}".')

@@ -1,4 +1,4 @@
-"""The schema: bring it up to date, see where it stands, or print it for other tools."""
+"""The schema: update it, show its version, or print its SQL for other tools."""
 
 from dataclasses import dataclass
 from typing import Annotated

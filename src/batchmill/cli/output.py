@@ -1,4 +1,4 @@
-"""How things are shown: tables for people, JSON for programs, notes beside both."""
+"""Output: tables for people, JSON for programs, and notes on stderr."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-# Nobody folds lines in a pipe, so nothing is cut there either.
+# Nothing wraps lines in a pipe, so a wide table is not cut there.
 PIPE_WIDTH = 240
 
 STYLES = {
@@ -40,7 +40,7 @@ def out() -> Console:
 
 
 def note(text: str | Text) -> None:
-    """Something for the person at the terminal, never mixed into what a program reads."""
+    """A message for the user, kept separate from the output that programs read."""
     _console(stderr=True).print(text, soft_wrap=True)
 
 
@@ -53,7 +53,7 @@ def print_json_line(data: Any) -> None:
 
 
 def table(*columns: str | Column, rows: Iterable[Iterable[Any]], title: str = "") -> Table:
-    # A column keeps the cells of its table, so each table gets columns of its own.
+    # A Column object stores the cells of its table, so each table needs its own copies.
     own = (each if isinstance(each, str) else each.copy() for each in columns)
     shown = Table(*own, title=title, title_justify="left", title_style="bold")
     shown.box, shown.show_edge, shown.padding = box.SIMPLE_HEAD, False, (0, 1, 0, 0)
@@ -63,7 +63,7 @@ def table(*columns: str | Column, rows: Iterable[Iterable[Any]], title: str = ""
 
 
 def fitting_table(*columns: str | Column, rows: Iterable[Sequence[Any]], at_least: int) -> Table:
-    """As many of the columns as there is room for, from the left."""
+    """A table with as many columns as fit, from the left."""
     console, kept = out(), list(rows)
     boundless = console.options.update_width(10_000)
     for count in range(len(columns), at_least, -1):
@@ -78,12 +78,12 @@ def number(header: str) -> Column:
 
 
 def whole(header: str) -> Column:
-    """For what is copied elsewhere, and so is never cut."""
+    """A column for values that users copy; it is never cut."""
     return Column(header, no_wrap=True, min_width=len(header), overflow="ignore")
 
 
 def details(rows: dict[str, Any]) -> Table:
-    """One thing, line by line."""
+    """The fields of one object, one per line."""
     shown = Table.grid(Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2, 0, 0))
     for name, value in rows.items():
         shown.add_row(Text(name, "dim"), value if isinstance(value, Text) else str(value))
@@ -91,7 +91,7 @@ def details(rows: dict[str, Any]) -> Table:
 
 
 def stacked(parts: Iterable[RenderableType]) -> Group:
-    """One below the other, with an empty line between."""
+    """Puts the parts below each other, with an empty line between them."""
     first, *rest = parts
     return Group(first, *chain.from_iterable(("", part) for part in rest))
 
@@ -102,7 +102,7 @@ def state(name: str) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Capped:
-    """A count that was stopped at a cap."""
+    """A count that stopped at a cap."""
 
     count: int
     cap: int
@@ -112,7 +112,7 @@ class Capped:
 
 
 def span(seconds: float | None) -> str:
-    """A length of time in the unit that says enough."""
+    """A duration in a suitable unit."""
     if seconds is None:
         return "–"
     if seconds < 10:
@@ -124,7 +124,7 @@ def span(seconds: float | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """In this machine's time zone; with the date unless it is today's."""
+    """The local time; with the date unless it is today."""
     if at is None:
         return "–"
     local = at.astimezone()

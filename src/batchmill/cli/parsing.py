@@ -1,4 +1,4 @@
-"""What people type, turned into what the library takes."""
+"""Parses command-line arguments into values for the library."""
 
 import re
 from datetime import datetime
@@ -65,7 +65,7 @@ def parse_counts(texts: list[str], what: str) -> dict[str, int]:
 
 
 def parse_target(text: str) -> int | UUID:
-    """A job is known by a number, a batch by a UUID."""
+    """A number is the id of a job, a UUID the id of a batch."""
     if text.isascii() and text.isdecimal() and int(text) <= LARGEST_JOB:
         return int(text)
     try:

@@ -1,4 +1,4 @@
-"""What tenants may use of the service."""
+"""The quotas of tenants."""
 
 from dataclasses import astuple
 from typing import Annotated

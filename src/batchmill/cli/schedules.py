@@ -1,4 +1,4 @@
-"""Schedules: when they fire next, and pausing or deleting them."""
+"""Schedules: list their next runs, pause, resume and delete them."""
 
 from typing import Annotated
 

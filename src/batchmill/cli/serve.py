@@ -1,4 +1,4 @@
-"""The service on HTTP, with a worker inside."""
+"""The HTTP service, with a worker inside."""
 
 from typing import Annotated, Any
 

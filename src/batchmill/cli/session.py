@@ -1,4 +1,4 @@
-"""What every command is given: where the database is, whose tasks, and how to answer."""
+"""The context of every command: the database, the mill with its tasks, and the output format."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -28,7 +28,7 @@ class Session:
 
     @cached_property
     def mill(self) -> Mill:
-        """The application's, or one without tasks; `--dsn` goes before what the code says."""
+        """The application's mill, or one without tasks. `--dsn` overrides the mill's setting."""
         reference = self.app or app_reference()
         if reference is None:
             return Mill(self.dsn)
@@ -37,7 +37,7 @@ class Session:
 
     @property
     def application(self) -> Mill:
-        """The mill, which must be one with tasks."""
+        """The application's mill; raises an error if no application is given."""
         if not (self.app or app_reference()):
             raise ConfigurationError(
                 "Say where your tasks are: --app module:mill, or BATCHMILL_APP=module:mill."
@@ -46,13 +46,13 @@ class Session:
 
     @cached_property
     def served(self) -> object:
-        """What `--app` names: a mill, or an application."""
+        """The object that `--app` names: a mill, or an application."""
         reference = self.app or app_reference()
         return load(reference) if reference else None
 
     @asynccontextmanager
     async def store(self) -> AsyncIterator[EngineStore]:
-        """The bare store, whatever its schema: for looking at it and for changing it."""
+        """The store without a check of the schema version, to inspect and migrate the schema."""
         settings = self.mill.settings
         with served(settings) as dsn:
             database = PooledDatabase(dsn, pooler=settings.pooler, size=2)
@@ -63,7 +63,7 @@ class Session:
                 await database.close()
 
     def show(self, data: T, draw: Callable[[T], RenderableType | str]) -> None:
-        """For programs the data as they are, for people what `draw` makes of them."""
+        """Prints the data as JSON for programs, or the output of `draw` for people."""
         if self.json:
             output.print_json(data)
         else:

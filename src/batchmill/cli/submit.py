@@ -1,4 +1,4 @@
-"""Submitting from the command line: payloads are JSON, as arguments or one to a line."""
+"""Submits from the command line. Payloads are JSON, as arguments or one per line in a file."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -141,7 +141,7 @@ def refuse_options(options: dict[str, Any], *, single: bool) -> None:
 
 @contextmanager
 def opened(payloads: list[str], file: Path | None) -> Iterator[Iterable[str]]:
-    """The texts of all payloads; files are read as they are submitted, however large."""
+    """The texts of all payloads. Files of any size are read while they are submitted."""
     if file and payloads:
         raise InvalidInput("Give payloads as arguments or in a --file, not both.")
     if file:

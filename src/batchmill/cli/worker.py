@@ -78,7 +78,7 @@ async def worker(
 
 
 def stop_on_signals(running: Worker) -> None:
-    """The first signal drains the worker, the next one ends the process where it stands."""
+    """The first signal drains the worker; the next one ends the process immediately."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -93,13 +93,13 @@ def stop_on_signals(running: Worker) -> None:
 
 def end_at_once(number: int) -> None:
     kill_children()
-    # Stops the embedded server. An ordinary exit would first wait for the handlers' threads.
+    # Stop the embedded server. A normal exit would first wait for the handlers' threads.
     atexit._run_exitfuncs()
     os._exit(128 + number)
 
 
 def kill_children() -> None:
-    """Every child leads a process group of its own, so nothing that a handler started is left."""
+    """Kills the process group of each child, so that no process of a handler remains."""
     for listing in Path("/proc/self/task").glob("*/children"):
         for child in listing.read_text().split():
             with suppress(ProcessLookupError):

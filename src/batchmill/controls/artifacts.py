@@ -1,4 +1,4 @@
-"""The files of a mill: handing them in, reading them, deleting them."""
+"""The files of a mill: storing, reading and deleting them."""
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -28,8 +28,7 @@ Which = Artifact | ArtifactRecord | UUID | str
 
 
 class ArtifactControls:
-    """What is handed in lives for a day; a batch whose payloads name it keeps it for as long as
-    it lives itself."""
+    """An uploaded file is kept for a day, or as long as a batch whose payloads name it."""
 
     def __init__(self, engine: Engine, store: Store, tenant: str | None):
         self._engine = engine
@@ -47,10 +46,11 @@ class ArtifactControls:
         at_most: int | None = None,
         quota: int | None = None,
     ) -> ArtifactRecord:
-        """Stores a file from bytes, a path or async chunks; it is durable when this returns.
+        """Stores a file from bytes, a path or async chunks. The file is durable when this returns.
 
-        `size` is what was announced, `at_most` what the file may have, `quota` what all files of
-        the tenant may have together, in bytes; the tenant's own quota always counts.
+        All sizes are in bytes: `size` is the announced size, `at_most` the limit for this file, and
+        `quota` the limit for all files of the tenant together. The tenant's own quota always
+        applies too.
         """
         bounds = Bounds(size, at_most, quota)
         name = safe_name(name)
@@ -75,16 +75,16 @@ class ArtifactControls:
     async def open_record(
         self, record: ArtifactRecord, start: int | None = None, end: int | None = None
     ) -> AsyncGenerator[bytes]:
-        """The same for a caller that has just looked the file up: nothing is checked again."""
+        """Like `open`, for a caller that has just read the record: it checks nothing again."""
         part = range(record.size)[start:end]
         return await self._engine.storage.read(record.storage_key, part.start, part.stop)
 
     async def read(self, which: Which) -> bytes:
-        """All of it at once, for files that fit into memory."""
+        """The whole file at once, for files that fit into memory."""
         return b"".join([chunk async for chunk in await self.open(which)])
 
     async def delete(self, which: Which) -> None:
-        """Refused while a batch that is not finished needs it."""
+        """Refused while an unfinished batch needs the file."""
         id = artifact_id(which)
         await self._engine.open()
         place = await self._store.artifacts.delete(id)
@@ -96,7 +96,7 @@ class ArtifactControls:
     async def of_batch(
         self, batch_id: UUID | str, *, kind: ArtifactKind | str | None = None
     ) -> AsyncIterator[ArtifactRecord]:
-        """What the batch was given and what its jobs made, or only one of these."""
+        """The input files of the batch and the files that its jobs made, or only one `kind`."""
         if kind is not None and kind not in list(ArtifactKind):
             raise InvalidInput(f'A kind is {" or ".join(ArtifactKind)}, not "{kind}".')
         id = parse_batch_id(batch_id)
@@ -105,7 +105,7 @@ class ArtifactControls:
             yield record
 
     async def of_job(self, job_id: int) -> list[ArtifactRecord]:
-        """What a job made and kept, in all its stages."""
+        """The files that a job made and kept, in all its stages."""
         await self._engine.open()
         return await self._store.artifacts.of_job(job_id)
 
@@ -117,8 +117,8 @@ class ArtifactControls:
         return Archive(self._store, self._engine.storage, batch).chunks()
 
     async def url(self, which: Which, expires_in: float = HOUR) -> str | None:
-        """An address at the object store that gives the file to anyone for so many seconds; None
-        on a local disk, which nobody can reach but through a server."""
+        """A URL at the object store that lets anyone read the file for `expires_in` seconds. None
+        on a local disk, which clients can reach only through a server."""
         return await self.url_of_record(await self.get(which), expires_in)
 
     async def url_of_record(self, record: ArtifactRecord, expires_in: float = HOUR) -> str | None:

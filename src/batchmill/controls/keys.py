@@ -1,4 +1,4 @@
-"""Who may call the service, and how much of it each tenant may use."""
+"""API keys, and the quotas of tenants."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ class KeyControls:
         scopes: Iterable[str] = (Scope.READ, Scope.SUBMIT),
         expires_in: Seconds | None = None,
     ) -> tuple[str, KeyRecord]:
-        """Makes a key. Its text is not stored: this is the only time that it can be seen."""
+        """Creates a key. Its text is not stored, so this is the only time that it can be read."""
         written = written_options({"key": name, "tenant": tenant, "expires_in": expires_in})
         key, checked = Key.new(), check_scopes(scopes)
         await self._engine.open()
@@ -35,7 +35,7 @@ class KeyControls:
         return await self._keys.all()
 
     async def revoke(self, id: str) -> KeyRecord:
-        """From now on, the key is not valid."""
+        """Makes the key invalid at once."""
         await self._engine.open()
         return await self._keys.revoke(id)
 

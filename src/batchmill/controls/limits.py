@@ -7,7 +7,8 @@ from batchmill.store.store import Store
 
 class LimitControls:
     """Names are `system`, `task:T`, `tenant:N`, `batch:B`, `key:K`, `task:T/tenant:N` and
-    `task:T/key:K`; `tenant:*`, `task:T/batch:*` and so on stand for each of them by itself."""
+    `task:T/key:K`. A `*`, as in `tenant:*` and `task:T/batch:*`, applies the limit to each one
+    separately."""
 
     def __init__(self, engine: Engine, store: Store):
         self._engine = engine
@@ -20,21 +21,21 @@ class LimitControls:
     async def set(
         self, name: str, *, slots: Slots | None = None, rate: Rate | None = None
     ) -> LimitRecord:
-        """Sets slots or a rate over what the code declares, at once and for every worker.
+        """Overrides the slots or the rate that the code declares, at once and for every worker.
 
-        `slots="unlimited"` takes away the slots that the code declares.
+        `slots="unlimited"` removes the slots that the code declares.
         """
         written = written_slots(slots)
         await self._open_for(name)
         return await self._limits.set(name, slots=written, rate=rate)
 
     async def reset(self, name: str) -> LimitRecord:
-        """Goes back to what the code declares."""
+        """Restores what the code declares."""
         await self._open_for(name)
         return await self._limits.change(name, reset=True)
 
     async def pause(self, name: str) -> LimitRecord:
-        """Lets nothing more start, of a task, a tenant or any other name; what runs goes on."""
+        """Stops new starts for a task, a tenant or any other name. Running jobs continue."""
         await self._open_for(name)
         return await self._limits.set(name, paused=True)
 

@@ -1,4 +1,4 @@
-"""Schedules: tasks that run whenever a cron expression says."""
+"""Schedules: tasks that run at the times of a cron expression."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ class ScheduleControls:
     async def all(
         self, *, after: tuple[str, str] = ("", ""), count: int | None = None
     ) -> list[ScheduleRecord]:
-        """In the order of name and tenant; `count` of them after such a pair, to go by pages."""
+        """In the order of name and tenant. For pages, pass the last pair as `after`."""
         await self._engine.open()
         return await self._schedules.all(after, count)
 
@@ -43,7 +43,7 @@ class ScheduleControls:
         tenant: str = "default",
         priority: int = 0,
     ) -> ScheduleRecord:
-        """Runs a task whenever the cron expression says, or changes the schedule of that name."""
+        """Creates or changes a schedule, which runs a task at the times of a cron expression."""
         when = Cron(cron, timezone)
         tenant = self._tenant or tenant
         found = self._find_task(task)

@@ -1,4 +1,4 @@
-"""Webhooks: URLs that are called when batches finish, each with a secret of its own."""
+"""Webhooks: URLs that are called when batches finish, each with its own secret."""
 
 from datetime import datetime
 from uuid import UUID
@@ -17,7 +17,7 @@ class WebhookControls:
         self._tenant = tenant
 
     async def save(self, url: str, *, tenant: str = "default") -> WebhookRecord:
-        """Makes a webhook, or returns the one that has this URL; with its secret."""
+        """Creates a webhook, or returns the existing one for this URL, including its secret."""
         written = written_options({"tenant": tenant, "notify": url})
         await self._engine.open()
         await self._engine.targets.check(written["notify"], self._tenant or tenant)
@@ -26,7 +26,8 @@ class WebhookControls:
     async def all(
         self, *, after: tuple[datetime, UUID] | None = None, count: int | None = None
     ) -> list[WebhookRecord]:
-        """The oldest first; `count` of them after the one made then, to go by pages."""
+        """The oldest first. For pages, pass the creation time and id of the last one as `after`,
+        and a `count`."""
         await self._engine.open()
         return await self._webhooks.all(after, count)
 
@@ -35,17 +36,17 @@ class WebhookControls:
         return await self._webhooks.get(parse_id(id))
 
     async def rotate(self, id: UUID | str) -> WebhookRecord:
-        """Gives it a new secret. The one before signs too for 24 hours, or until the next one."""
+        """Creates a new secret. The old one also signs for 24 hours, or until the next rotation."""
         await self._engine.open()
         return await self._webhooks.rotate(parse_id(id))
 
     async def enable(self, id: UUID | str) -> WebhookRecord:
-        """Calls it again, after it was disabled because it answered that it is gone."""
+        """Enables a webhook again that was disabled because it answered 410 (gone)."""
         await self._engine.open()
         return await self._webhooks.enable(parse_id(id))
 
     async def delete(self, id: UUID | str) -> None:
-        """Batches that were to notify it notify it no more."""
+        """Batches no longer notify a deleted webhook."""
         await self._engine.open()
         await self._webhooks.delete(parse_id(id))
 

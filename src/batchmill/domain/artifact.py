@@ -15,12 +15,12 @@ UNKNOWN_TYPE = "application/octet-stream"
 
 _SUFFIX_BYTES = 20
 _NAMELESS = "file"
-# Signs that end or hide a part of a name somewhere: on Windows, in a shell, in a terminal.
+# Characters that cut off or hide part of a name on Windows, in a shell or in a terminal.
 _FORBIDDEN = re.compile(r'[<>:"|?*]')
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])\s*(\.|$)", re.I)
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}")
-# Without what a machine has in its own files: a name means the same everywhere.
+# Ignore the machine's own MIME files, so that a name maps to the same type everywhere.
 _KNOWN_TYPES = MimeTypes(filenames=())
 
 
@@ -30,7 +30,7 @@ class ArtifactKind(StrEnum):
 
 
 class ArtifactState(StrEnum):
-    """`stored` are outputs of an attempt that has not ended, `gone` is what will be removed."""
+    """`stored`: output of an attempt that has not ended. `gone`: to be removed."""
 
     WRITING = "writing"
     STORED = "stored"
@@ -40,7 +40,7 @@ class ArtifactState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What payloads and results say about a file: which one, and what it is like."""
+    """A reference to a file in payloads and results, with its properties."""
 
     artifact: UUID
     name: str | None = None
@@ -51,7 +51,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactRecord:
-    """An artifact as it stands in the database."""
+    """An artifact as stored in the database."""
 
     id: UUID
     tenant: str
@@ -85,7 +85,8 @@ def artifact_id(given: Artifact | ArtifactRecord | UUID | str) -> UUID:
 
 
 def safe_name(name: str) -> str:
-    """A file name that is one everywhere: no folders, nothing invisible, at most 200 bytes."""
+    """Returns a name that is valid on every system: no folders, no invisible characters, at most
+    200 bytes."""
     last = re.split(r"[/\\]", name)[-1]
     visible = "".join(c for c in last if unicodedata.category(c) not in _INVISIBLE)
     composed = unicodedata.normalize("NFC", visible)
@@ -96,7 +97,7 @@ def safe_name(name: str) -> str:
 
 
 def shortened(name: str, most: int = NAME_BYTES) -> str:
-    """Cut in front of its suffix, between two characters."""
+    """Cuts a name before its suffix, without splitting a character."""
     if len(name.encode()) <= most:
         return name
     stem, suffix = split_suffix(name)
@@ -112,7 +113,7 @@ def split_suffix(name: str) -> tuple[str, str]:
 
 
 def checked_type(given: str | None, name: str) -> str:
-    """What is given, without parameters, or what the name suggests."""
+    """Returns the given type without its parameters, or a guess from the name."""
     if given is None:
         return _KNOWN_TYPES.guess_type(name, strict=False)[0] or UNKNOWN_TYPE
     plain = given.partition(";")[0].strip().lower()

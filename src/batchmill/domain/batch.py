@@ -1,4 +1,4 @@
-"""A batch: its states, and how it looks from outside."""
+"""A batch: its states and its public records."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ class BatchState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRecord:
-    """A batch as it stands in the database; `waiting` is what neither runs nor has ended."""
+    """A batch as stored in the database. `waiting` counts jobs that neither run nor have ended."""
 
     id: UUID
     tenant: str
@@ -56,7 +56,7 @@ class BatchRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSummary:
-    """What a finish callback gets."""
+    """The argument of a finish callback."""
 
     batch_id: UUID
     tenant: str

@@ -1,4 +1,4 @@
-"""When a schedule fires, and what is done about the times it missed."""
+"""Computes when a schedule fires, and how it handles missed firings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Missed(StrEnum):
-    """What to do about firings that are more than a minute late."""
+    """How to handle firings that are more than a minute late."""
 
     ONCE = "once"
     """However many were missed, run one now."""
@@ -35,12 +35,12 @@ class Missed(StrEnum):
 class Cron:
     """A cron expression of five fields, or of six with seconds first, in a time zone.
 
-    When the clocks change, expressions of five fields whose minute and hour are both given
-    ("30 2 * * *") do as Debian's cron does: a time that spring skips fires at the first minute
-    after the gap, a time that autumn repeats fires the first time only. All others
-    ("*/15 * * * *", anything with seconds) follow the wall clock as it really moves: nothing
-    fires in the gap, and the repeated hour fires twice. Where clocks move by half an hour
-    (Lord Howe), such an expression may leave out firings around the change.
+    When the clocks change, five-field expressions with a fixed minute and hour ("30 2 * * *")
+    behave as in Debian's cron. A time that is skipped in spring fires at the first minute after
+    the gap. A time that is repeated in autumn fires only the first time. All other expressions
+    ("*/15 * * * *", anything with seconds) follow the wall clock: nothing fires in the gap, and
+    the repeated hour fires twice. Where clocks change by half an hour (Lord Howe), these
+    expressions may skip firings around the change.
     """
 
     expression: str
@@ -53,13 +53,13 @@ class Cron:
             raise InvalidCron(f'The cron expression "{self.expression}" never fires.')
 
     def next_after(self, moment: datetime) -> datetime:
-        """The first firing after this moment, which must be aware; in UTC."""
+        """Returns the first firing after this moment, in UTC. The moment must be timezone-aware."""
         return next(self._firings_after(moment))
 
     @property
     def shortest_interval(self) -> float:
-        """The seconds between those two times of the clock that lie closest together, also where
-        they come in bursts. A day is taken to follow a day on which it fires too."""
+        """The smallest number of seconds between two firings, even if they come in bursts. Assumes
+        that the schedule fires on consecutive days."""
         parsed = CronSim(self.expression, _EPOCH)
         times = sorted(
             hour * 3_600 + minute * 60 + second
@@ -72,14 +72,14 @@ class Cron:
     def _firings_after(self, moment: datetime) -> Iterator[datetime]:
         firings = CronSim(self.expression, moment.astimezone(ZoneInfo(self.timezone)))
         instants = (firing.astimezone(UTC) for firing in firings)
-        # From within autumn's second pass, cronsim starts with times of the first.
+        # During the second pass of the repeated hour, cronsim starts with times of the first pass.
         return (instant for instant in instants if instant > moment)
 
 
 def due(
     cron: Cron, next_at: datetime, now: datetime, missed: Missed = Missed.ONCE
 ) -> tuple[list[datetime], datetime]:
-    """Which firings to run now, and the `next_at` to store with them."""
+    """Returns the firings to run now, and the `next_at` to store with them."""
     if next_at > now:
         return [], next_at
     if missed == Missed.ALL:
@@ -92,7 +92,7 @@ def due(
 
 
 def _on_time(cron: Cron, next_at: datetime, now: datetime) -> list[datetime]:
-    """Those that are late only because nobody looked in between."""
+    """Returns firings within the grace period. They are late only because checks are periodic."""
     start = now - GRACE
     return list(_firings(cron, next_at if next_at > start else cron.next_after(start), now))
 
@@ -128,7 +128,7 @@ def _require_expression(expression: str) -> None:
 
 
 def _alone(part: str, place: int, length: int) -> str:
-    """An expression with all other fields free, so that only this part can be at fault."""
+    """Returns an expression in which all other fields are `*`, so that only this part can fail."""
     return " ".join(part if index == place else "*" for index in range(length))
 
 

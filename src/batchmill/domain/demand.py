@@ -1,4 +1,4 @@
-"""What a worker asks of the store, and what it gets."""
+"""The request of a worker for jobs, and the answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -7,8 +7,8 @@ from batchmill.domain.job import Claim
 
 
 class Demand(NamedTuple):
-    """Up to `want` jobs for a worker, at most `wants[task]` of each task, and `spare` more that no
-    limit counts."""
+    """Requests up to `want` jobs for a worker, at most `wants[task]` of each task, and up to
+    `spare` more to which no limit applies."""
 
     worker: int
     wants: Mapping[str, int]
@@ -17,10 +17,10 @@ class Demand(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """`refused` are the jobs whose outcome came too late, because they were no longer this
-    attempt's; `wait` is the seconds until there may be more to claim, if that is known. Where work
-    was `passed_over`, the worker had room only for jobs that no limit counts; one that `is_alone`
-    knows of no other live worker."""
+    """`refused` lists jobs whose outcome came too late, because the attempt no longer held them.
+    `wait` is the seconds until there may be more jobs to claim, if known. `passed_over` means that
+    limited jobs were skipped, because the worker had room only for jobs without limits. `is_alone`
+    means that there is no other live worker."""
 
     refused: Sequence[int] = ()
     claims: Sequence[Claim] = ()

@@ -1,4 +1,4 @@
-"""An entry of a batch's log."""
+"""An entry of a batch's event log."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 LAST_EVENTS = frozenset({"batch_completed", "batch_cancelled"})
-# Not of the log: told in place of what the log does not have any more.
+# This event is not in the log. It is sent in place of events that were pruned.
 STATE_SYNC = "state_sync"
 
 
@@ -14,7 +14,7 @@ STATE_SYNC = "state_sync"
 class Event:
     """Numbered from 1 in its batch, without gaps.
 
-    A `state_sync` has the number of the last event that the state in it takes in.
+    A `state_sync` has the number of the last event that its state includes.
     """
 
     batch_id: UUID
@@ -27,5 +27,5 @@ class Event:
 
     @property
     def is_last(self) -> bool:
-        """True for the event that ends a batch, until someone retries it."""
+        """True for the event that ends a batch. A retry of the batch adds more events."""
         return self.type in LAST_EVENTS

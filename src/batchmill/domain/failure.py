@@ -1,7 +1,7 @@
-"""What an attempt's exception means: a stable code, whether to try again, what to tell whom.
+"""Classifies an attempt's exception: a stable code, whether to retry, and the messages.
 
-Asked in this order, and of the error before its causes: the user's rules, batchmill's own
-`Transient` and `Permanent`, the HTTP status, the type. Never the text, which changes at will.
+The order is: the user's rules, batchmill's own `Transient` and `Permanent`, the HTTP status, the
+type. An error is checked before its causes. Its text is never used, because it is not stable.
 """
 
 import re
@@ -29,7 +29,7 @@ Match: TypeAlias = type[BaseException] | int | Callable[[BaseException], bool] |
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`message` is a sentence that end users may see; `detail` is for operators only."""
+    """`message` is a sentence that end users may see. `detail` is for operators only."""
 
     code: str
     transient: bool
@@ -40,7 +40,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A user's own reading of an error, asked before batchmill's.
+    """A user's own classification of an error. It takes precedence over batchmill's.
 
     `match` is an exception type, an HTTP status, a function of the error, or a tuple of these.
     """
@@ -97,7 +97,7 @@ _CODE_BY_STATUS = {
     for status in statuses
 }
 
-# By name, so that no library has to be installed or imported to be recognised.
+# Keyed by name, so that no library must be installed or imported.
 _CODE_BY_TYPE = {
     name: code
     for code, names in {
@@ -147,7 +147,7 @@ _CODE_BY_TYPE = {
 
 
 def classify(error: BaseException, rules: Sequence[Rule] = (), *, now: datetime) -> Failure:
-    """`now` is what an HTTP date in a Retry-After header is measured against."""
+    """Classifies an error. A date in a Retry-After header is relative to `now`."""
     meaning, source = _understand(error, rules)
     return Failure(
         code=storable(meaning.code),
@@ -159,12 +159,12 @@ def classify(error: BaseException, rules: Sequence[Rule] = (), *, now: datetime)
 
 
 def storable(text: str) -> str:
-    """The text with what Postgres cannot hold, NUL and lone surrogates, replaced by U+FFFD."""
+    """Replaces NUL and lone surrogates, which Postgres cannot store, by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def _understand(error: BaseException, rules: Sequence[Rule]) -> tuple[_Meaning, BaseException]:
-    """The meaning, and which error of the chain or group it was found in."""
+    """Returns the meaning, and the error of the chain or group that it comes from."""
     for link in _causes(error):
         if meaning := _meaning(link, rules):
             return meaning, link
@@ -184,7 +184,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _gravest(
     readings: list[tuple[_Meaning, BaseException]],
 ) -> tuple[_Meaning, BaseException]:
-    """The first permanent one: trying the others again would not help the job."""
+    """Returns the first permanent error, because retrying the others would not help the job."""
     return next((reading for reading in readings if not reading[0].transient), readings[0])
 
 
@@ -239,12 +239,12 @@ def _matches(match: Match, error: BaseException) -> bool:
     try:
         return bool(match(error))
     except Exception:
-        # A rule that breaks must not hide the failure it was asked about.
+        # A broken rule must not hide the original failure.
         return False
 
 
 def _http_status(error: BaseException) -> int | None:
-    """Where httpx, requests, aiohttp, urllib and the clients built on them keep it."""
+    """Reads the status where httpx, requests, aiohttp, urllib and clients based on them keep it."""
     response = _attribute(error, "response")
     candidates = (
         _attribute(error, "status_code"),
@@ -260,7 +260,7 @@ def _attribute(thing: object, name: str) -> Any:
     try:
         return getattr(thing, name, None)
     except Exception:
-        # Some are properties that raise, such as httpx's `request`.
+        # Some attributes are properties that raise, for example `request` in httpx.
         return None
 
 
@@ -313,7 +313,7 @@ def _section(error: BaseException) -> str:
 
 
 def _related(error: BaseException) -> list[BaseException]:
-    """The error, then what it came from and the members of groups, up to a number."""
+    """Returns the error, its causes and the members of groups, up to `_RELATED_ERRORS`."""
     found = [error]
     for each in found:
         for other in (_origin(each), *_members(each)):
@@ -340,7 +340,7 @@ def _text(error: BaseException) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """Both ends of a long text: what went wrong tends to stand at one of them."""
+    """Keeps both ends of a long text, because the cause is usually at one of them."""
     if len(text) <= length:
         return text
     half = (length - len(_CUT)) // 2

@@ -1,4 +1,4 @@
-"""Which batches or jobs a list shows."""
+"""Filters for lists of batches or jobs."""
 
 from typing import Any, TypedDict
 
@@ -6,7 +6,7 @@ from batchmill.domain.task import Task
 
 
 class Filter(TypedDict, total=False):
-    """Which batches or jobs to list; the newest `count` of them, 20 unless given."""
+    """Selects batches or jobs to list: the newest `count` of them, 20 by default."""
 
     state: str | None
     task: Task[..., Any] | str | None

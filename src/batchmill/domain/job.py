@@ -1,4 +1,4 @@
-"""A job: its states, what may follow what, and how it looks from outside."""
+"""A job: its states and its public records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class JobState(StrEnum):
 FINAL = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 
 
-# The label that carries a job's trace from process to process. It is not the user's, and not shown.
+# An internal label that carries a job's trace context between processes. It is hidden from users.
 TRACEPARENT = "traceparent"
 
 
@@ -35,8 +35,8 @@ def shown_labels(labels: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 class Claim(NamedTuple):
-    """A job as its worker gets it: one attempt, known by its fence. To end it takes no more than
-    the first three."""
+    """A job as its worker receives it: one attempt, identified by its fence. Ending the attempt
+    needs only the first three fields."""
 
     id: int
     fence: int
@@ -46,10 +46,10 @@ class Claim(NamedTuple):
     position: int = 0
     snoozes: int = 0
     checkpoints: dict[str, Any] | None = None
-    # Seconds from when it was due to its start.
+    # Seconds between the due time and the start.
     waited: float = 0.0
     own_labels: dict[str, Any] | None = None
-    # What all jobs of the lane have in common.
+    # The fields below are the same for all jobs of the lane.
     task: str = ""
     tenant: str = ""
     key: str = ""
@@ -58,7 +58,7 @@ class Claim(NamedTuple):
 
     @property
     def labels(self) -> dict[str, Any]:
-        """A copy: all jobs of a batch have the same ones, and each may do to them as it likes."""
+        """A copy, because jobs of a batch share their labels and a handler may change its own."""
         return shown_labels(self.own_labels or self.batch_labels)
 
     @property
@@ -84,7 +84,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
-    """A job as it stands in the database."""
+    """A job as stored in the database."""
 
     id: int
     batch_id: UUID | None
@@ -112,7 +112,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLine:
-    """A job in a list: without its payload and its result, which may be large."""
+    """A job in a list, without its payload and result, which may be large."""
 
     id: int
     batch_id: UUID | None

@@ -1,4 +1,4 @@
-"""API keys: `bm_<id>_<secret>`. The id may be seen; of the secret only a digest is kept."""
+"""API keys: `bm_<id>_<secret>`. The id is public. Only a digest of the secret is stored."""
 
 import hashlib
 import re
@@ -15,8 +15,8 @@ KEY = re.compile(r"bm_([0-9a-z]{8})_([0-9A-Za-z_-]{43})")
 
 
 class Scope(StrEnum):
-    """`admin` may all that the others may, and change schedules; of the tenant `default`, also what
-    all tenants share: limits, tasks and metrics."""
+    """`admin` includes the other scopes and may change schedules. An `admin` key of the tenant
+    `default` also controls what all tenants share: limits, tasks and metrics."""
 
     READ = "read"
     SUBMIT = "submit"
@@ -42,7 +42,7 @@ class Key(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """A plain hash does: a secret of 32 random bytes cannot be guessed."""
+        """A plain hash is enough, because a secret of 32 random bytes cannot be guessed."""
         return hashlib.sha256(self.secret.encode()).digest()
 
 

@@ -1,4 +1,4 @@
-"""How many jobs may run at once, and how many may start in a period."""
+"""Limits on how many jobs run at once, and on how many start in a period."""
 
 import re
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a task declares; operators can set other values over it while it runs.
+    """The limits that a task declares. Operators can override them at run time.
 
-    `total` slots for the task, `per_batch`, `per_tenant` and `per_key` slots for its jobs of one
-    batch, tenant or key; `rate` and `key_rate` bound how many may start.
+    `total` limits the slots of the task. `per_batch`, `per_tenant` and `per_key` limit the slots of
+    its jobs in one batch, tenant or key. `rate` and `key_rate` limit how many jobs may start.
     """
 
     total: int | None = None
@@ -49,7 +49,7 @@ class Limits:
                 check_count(name, slots)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """By the ending of the limit's name, as `register_task` wants it."""
+        """Returns the limits by the suffix of their names, as `register_task` expects."""
         return {
             "": _part(self.total, self.rate),
             "/batch:*": _part(self.per_batch, None),
@@ -60,8 +60,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRecord:
-    """A limit as it stands; None means unlimited. `is_set` if an operator set slots or a rate over
-    what the code declares."""
+    """The current value of a limit; None means unlimited. `is_set` is True if an operator overrides
+    the slots or the rate that the code declares."""
 
     name: str
     slots: int | None
@@ -78,7 +78,7 @@ def check_count(what: str, count: object, at_least: int = 0) -> None:
 
 
 def written_slots(slots: Slots | None) -> int | None:
-    """As the database keeps them: the largest number stands for no limit."""
+    """Returns slots as the database stores them. The largest number means no limit."""
     if slots == "unlimited":
         return LARGEST
     if slots is not None:

@@ -1,7 +1,7 @@
-"""Signed links and tokens: what a signature covers, and when it is believed.
+"""Signed links and tokens: what a signature covers, and when it is valid.
 
-A signature covers the very characters that are sent, never a value read from them: whatever can be
-written in two ways would be a second link.
+A signature covers the exact characters that are sent, never a value parsed from them. Otherwise, a
+value that can be written in two ways would give a second valid link.
 """
 
 import hmac
@@ -22,7 +22,7 @@ class SigningKey:
 
 
 def sign_link(key: SigningKey, method: str, path: str, tenant: str, expires: int) -> dict[str, str]:
-    """The query parameters that make a path a link."""
+    """Returns the query parameters that turn a path into a signed link."""
     query = {"tenant": tenant, "expires": str(expires), "key": str(key.id)}
     return query | {"signature": _signature(key, _LINK, method, path, *query.values())}
 
@@ -30,7 +30,7 @@ def sign_link(key: SigningKey, method: str, path: str, tenant: str, expires: int
 def verify_link(
     keys: Iterable[SigningKey], method: str, path: str, query: Mapping[str, str], now: float
 ) -> str:
-    """The tenant that the link was made for."""
+    """Verifies a link and returns its tenant."""
     try:
         tenant, expires, key_id = query["tenant"], query["expires"], query["key"]
         signature = query["signature"]
@@ -43,7 +43,7 @@ def verify_link(
 
 
 def sign_text(key: SigningKey, purpose: str, text: str, expires: int | None = None) -> str:
-    """A token that carries a text, such as the place where a page ends."""
+    """Returns a token that contains a text, for example the position where a page ends."""
     carried = urlsafe_b64encode(text.encode()).decode().rstrip("=")
     until = "" if expires is None else str(expires)
     signature = _signature(key, _TEXT, purpose, carried, until, str(key.id))
@@ -62,7 +62,7 @@ def check_text(keys: Iterable[SigningKey], purpose: str, token: str, now: float)
 
 
 def _verify(keys: Iterable[SigningKey], key_id: str, signature: str, *signed: str) -> None:
-    """An unknown key takes as long as a known one, and is told in the same words."""
+    """An unknown key takes the same time and gives the same message as a wrong signature."""
     found = next((key for key in keys if str(key.id) == key_id), None)
     expected = _signature(found or SigningKey(0, b""), *signed)
     if not hmac.compare_digest(_bytes(expected), _bytes(signature)) or found is None:
@@ -75,7 +75,7 @@ def _require_time(expires: str, now: float) -> None:
 
 
 def _signature(key: SigningKey, *parts: str) -> str:
-    """With their lengths in front, no two lists of parts are the same text."""
+    """Prefixes each part with its length, so that different lists never give the same text."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     digest = hmac.digest(key.secret, _bytes(text), "sha256")
     return urlsafe_b64encode(digest).decode().rstrip("=")

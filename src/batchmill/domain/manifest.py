@@ -1,4 +1,4 @@
-"""What an archive of a batch holds: names that are distinct, and a list of all jobs."""
+"""The contents of a batch archive: distinct file names, and a list of all jobs."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from batchmill.domain.job import JobRecord
 
 MANIFEST = "manifest.json"
 
-# Packing these again takes time and saves nothing; what is unknown is mostly packed.
+# Uncompressed types. Compressing a compressed file takes time and saves nothing, and most files of
+# unknown type are compressed.
 _LOOSE_TYPES = frozenset(
     {"application/json", "application/x-ndjson", "application/x-tar", "application/xml"}
     | {"audio/wav", "audio/x-wav", "image/bmp", "image/svg+xml"}
@@ -16,7 +17,7 @@ _LOOSE_TYPES = frozenset(
 
 
 class Names:
-    """Gives each file a name of its own, also where upper and lower case are the same."""
+    """Gives each file a unique name, even on case-insensitive file systems."""
 
     def __init__(self, *taken: str):
         self._taken = {name.casefold() for name in taken}
@@ -42,7 +43,7 @@ def _numbered(name: str, number: int) -> str:
 
 
 def is_loose(media_type: str) -> bool:
-    """True if it is worth packing."""
+    """True if files of this type are worth compressing."""
     return media_type.startswith("text/") or media_type in _LOOSE_TYPES
 
 
@@ -74,7 +75,7 @@ def _note(batch: BatchRecord) -> str:
 
 
 def describe_job(job: JobRecord, files: list[str], missing: list[str]) -> dict[str, Any]:
-    """`missing` are files that were there once; errors are told as end users may see them."""
+    """`missing` lists files that were deleted. Errors contain only what end users may see."""
     told: dict[str, Any] = {"position": job.position, "job": job.id, "state": job.state}
     told["files"] = files
     if missing:

@@ -1,4 +1,4 @@
-"""Who is told when a batch finishes, and what is said."""
+"""The targets and messages of notifications about finished batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,10 +17,10 @@ EVENT_TYPE = "batch.finished"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationRecord:
-    """One target of a batch: a webhook, whose `url` is None once it was deleted, or a mail address.
+    """One target of a batch: a webhook or a mail address. `url` is None if the webhook was deleted.
 
-    `told_generation` is the batch's generation that was told of last, 0 before the first;
-    `job_id` is the job that does so, None if the webhook was disabled or deleted.
+    `told_generation` is the last generation of the batch that was sent, 0 before the first.
+    `job_id` is the job that sends it, None if the webhook was disabled or deleted.
     """
 
     id: UUID
@@ -36,9 +36,10 @@ class NotificationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookRecord:
-    """Where finished batches are told by POST. Until `rotated_until` the old secret signs too.
+    """A URL that receives a POST for finished batches. Until `rotated_until`, the old secret signs
+    too.
 
-    The `secret` is there when the webhook was saved or rotated, and at no other time.
+    The `secret` is present only in the answer to saving or rotating the webhook.
     """
 
     id: UUID
@@ -53,7 +54,7 @@ class WebhookRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What a notification says of one generation of its batch; repeated deliveries say the same."""
+    """A notification about one generation of a batch. Repeated deliveries have the same content."""
 
     notification_id: UUID
     finished_at: datetime
@@ -63,12 +64,12 @@ class Message:
 
     @property
     def id(self) -> str:
-        """One for all deliveries, so that a receiver can tell a repetition."""
+        """The same for all deliveries, so that a receiver can detect a repetition."""
         return f"msg_{self.notification_id.hex}_{self.batch.generation}"
 
 
 def written_targets(targets: str | Sequence[str]) -> list[str]:
-    """A list of texts; what makes one a target the SQL functions know. One may come by itself."""
+    """Returns a list of strings, also for a single string. SQL functions validate the targets."""
     found = [targets] if isinstance(targets, str) else targets
     if not isinstance(found, list | tuple) or not all(map(_is_text, found)):
         raise InvalidInput(f"Whom to tell is a list of URLs and mail addresses, not {targets!r}.")
@@ -80,7 +81,7 @@ def is_url(target: str) -> bool:
 
 
 def outcome_of(batch: BatchSummary) -> str:
-    """How a batch ended, in a sentence."""
+    """Describes in a sentence how a batch ended."""
     done = f"{batch.completed:,} of {batch.total:,} jobs completed"
     match batch.state:
         case BatchState.COMPLETED if batch.total == 1:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Return it to go on to another stage, with the payload that stage takes."""
+    """Return it from a handler to advance to another stage, with the payload for that stage."""
 
     task: "Task | str"
     payload: Any = None
@@ -22,7 +22,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """Return it to be called again after some seconds; it uses up no attempt."""
+    """Return it from a handler to run again after some seconds. It does not use up an attempt."""
 
     seconds: float
 
@@ -32,8 +32,8 @@ class Snooze:
 
 
 class Rule(NamedTuple):
-    """What an outcome does to its job: its next state, its event, and whether the attempt counts
-    against the retry policy. `name` is what metrics and traces call it."""
+    """The effect of an outcome on its job: the next state, the event, and whether the attempt
+    counts against the retry policy. `name` is its name in metrics and traces."""
 
     state: JobState
     event: str
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     name: str
 
 
-# The same table as in sql/functions/40_outcomes.sql, which does it.
+# Must match the table in sql/functions/40_outcomes.sql, which applies it.
 RULES = {
     "completed": Rule(JobState.COMPLETED, "job_completed", True, "completed"),
     "failed": Rule(JobState.FAILED, "job_failed", True, "failed"),
@@ -51,17 +51,18 @@ RULES = {
     "release": Rule(JobState.READY, "job_released", False, "released"),
     "advance": Rule(JobState.READY, "job_stage", False, "advanced"),
 }
-# What metrics and traces call an attempt that was lost with its lease: it has no outcome.
+# The name in metrics and traces of an attempt that lost its lease. It has no outcome.
 LOST = "lost"
 
-# The state that a job has after an event.
+# The state of a job after an event.
 STATE_AFTER = {
     "job_started": JobState.RUNNING,
     "job_progress": JobState.RUNNING,
     **{rule.event: rule.state for rule in RULES.values()},
 }
 
-# Only a manual retry leaves a final state, and only `failed`; it begins a new generation.
+# `failed` is the only final state that a job can leave, by a manual retry. The retry starts a new
+# generation.
 TRANSITIONS = {
     JobState.READY: frozenset({JobState.RUNNING, JobState.CANCELLED}),
     JobState.SCHEDULED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
@@ -73,7 +74,7 @@ TRANSITIONS = {
 
 
 class Outcome(NamedTuple):
-    """What is recorded of an attempt; `kind` is one of `RULES`."""
+    """The recorded end of an attempt. `kind` is a key of `RULES`."""
 
     claim: Claim
     kind: str
@@ -107,7 +108,7 @@ def cancelled(claim: Claim) -> Outcome:
 
 
 def failed(claim: Claim, failure: Failure, retry: Retry, random: float) -> Outcome:
-    """Another attempt while the failure is transient and the policy allows one; else the end."""
+    """Retries if the failure is transient and the policy allows it. Otherwise, the job fails."""
     error = {
         "code": failure.code,
         "message": failure.message,
@@ -118,13 +119,13 @@ def failed(claim: Claim, failure: Failure, retry: Retry, random: float) -> Outco
         return Outcome(claim, "failed", error=error)
     delay = retry.delay(claim.attempt, random)
     if failure.retry_after is not None:
-        # A server may ask for patience, but the policy says how much there is.
+        # A server may request a longer delay, but the policy limits it.
         delay = max(delay, min(failure.retry_after, retry.cap))
     return Outcome(claim, "retry", error=error, delay=delay)
 
 
 def lost(claim: Claim, retry: Retry, random: float) -> Outcome:
-    """The worker vanished in the middle of the attempt, which counts."""
+    """The worker was lost during the attempt. The attempt counts."""
     failure = Failure(
         code="worker_lost",
         transient=True,
@@ -135,7 +136,7 @@ def lost(claim: Claim, retry: Retry, random: float) -> Outcome:
 
 
 def unstorable(claim: Claim, detail: str) -> Outcome:
-    """What the handler gave cannot be written down."""
+    """The value that the handler returned cannot be stored."""
     error = {
         "code": "unstorable",
         "message": "The result could not be stored.",

@@ -1,4 +1,4 @@
-"""JSON values in and out: what a task takes and gives, as text for the database."""
+"""Converts payloads and results of tasks to and from JSON text for the database."""
 
 import json
 import math
@@ -33,7 +33,7 @@ _NOT_FINITE = "Input should be a finite number"
 
 
 class Codec:
-    """Reads and writes the JSON of one annotation; `Any` takes every JSON value."""
+    """Reads and writes the JSON of one annotation. `Any` accepts every JSON value."""
 
     def __init__(self, annotation: Any = Any):
         adapter = _adapter(annotation)
@@ -43,9 +43,9 @@ class Codec:
         self._may_be_nothing = annotation in _NOTHING
 
     def dump(self, value: Any, *, limit: int = LIMIT) -> str:
-        """The JSON text of an instance, or of plain data that validates as one."""
+        """Returns the JSON text of an instance, or of plain data that validates as one."""
         if value is None and self._may_be_nothing:
-            # What most handlers give; there is nothing about it to check.
+            # Most handlers return this value. It needs no checks.
             return "null"
         value = self._validated(value)
         written = self._written(value)
@@ -55,7 +55,7 @@ class Codec:
             )
         text = written.decode()
         self._require_fit(value, text)
-        # What no worker could read is refused here, not after it has been queued.
+        # Refuse here what no worker could read, before it is queued.
         self.load(text)
         return text
 
@@ -67,7 +67,7 @@ class Codec:
 
     def load_parsed(self, data: Any) -> Any:
         """`load` for a value that was parsed as part of a larger JSON document."""
-        # Only the simplest types read Python data as they read JSON: bytes, for one, do not.
+        # Only the simplest types validate Python data like JSON. For example, bytes do not.
         return self._validated(data) if self._plain else self.load(to_json(data))
 
     def _validated(self, value: Any) -> Any:
@@ -86,7 +86,7 @@ class Codec:
             raise InvalidPayload("$", f"Input cannot be written as JSON: {error}") from None
 
     def _require_fit(self, value: Any, text: str) -> None:
-        """Looks closer only where the text gives cause to: most payloads are never walked."""
+        """Walks the value only if the text looks suspicious. Most payloads are never walked."""
         if "null" in text or _REPLACEMENT in text:
             # Pydantic writes a model's NaN as null, and a lone surrogate in a key as U+FFFD.
             data = self._as_python(value)
@@ -105,20 +105,20 @@ class Codec:
 
 
 def is_deeper(text: str, levels: int) -> bool:
-    """Whether lists and objects of valid JSON are nested deeper, without a Python step for each."""
+    """Whether valid JSON is nested deeper than `levels`. Avoids a Python step for each bracket."""
     if text.count("[") + text.count("{") <= levels:
         return False
     if '"' in text:
         text = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
     steps = text.encode().translate(_STEPS, _NO_BRACKETS)
-    # Most brackets are innermost ones; without those, there is one level less.
+    # Most brackets are innermost pairs. Removing those reduces the depth by one.
     outer = memoryview(steps.replace(b"\x01\xff", b"")).cast("b")
     return 1 + max(accumulate(outer), default=0) > levels
 
 
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     try:
-        # Pydantic takes no configuration for dataclasses and TypedDicts, but does for an alias.
+        # Pydantic accepts a configuration for an alias, but not for dataclasses and TypedDicts.
         alias: Any = TypeAliasType("alias", annotation)  # pyright: ignore
         return TypeAdapter(alias, config=CONFIG)
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
@@ -141,7 +141,7 @@ def _refusal(error: ValidationError, value: Any) -> InvalidPayload:
 
 
 def _path(error: ErrorDetails, value: Any) -> str:
-    """Where in the value; pydantic also names union members on the way, which are no places."""
+    """Returns the path in the value. Skips the union members that pydantic includes in its path."""
     path = "$"
     for position, step in enumerate(error["loc"], 1):
         child = _child(value, step)
@@ -166,7 +166,7 @@ def _step(key: Any) -> str:
 
 
 def _looks_unstorable(data: Any) -> bool:
-    """A quick look that may be wrong about text, but misses nothing."""
+    """A fast check without false negatives. It may give a false positive for text."""
     try:
         text = to_json(data, inf_nan_mode="constants", bytes_mode="base64", serialize_unknown=True)
     except PydanticSerializationError:
@@ -181,7 +181,7 @@ def _require_storable(data: Any) -> None:
 
 
 def _problem(value: Any) -> tuple[str, str] | None:
-    """The path below the value and the reason of the first thing that Postgres cannot hold."""
+    """Returns the path and the reason of the first part that Postgres cannot store."""
     if isinstance(value, str):
         return None if storable(value) == value else ("", _NOT_STORABLE)
     if isinstance(value, float):
@@ -196,7 +196,7 @@ def _problem(value: Any) -> tuple[str, str] | None:
 def _require_shallow(data: Any) -> None:
     level: Iterable[Any] = [data]
     for _ in range(DEEPEST):
-        # By identity, so that data which contains itself does not multiply.
+        # Deduplicate by identity, so that data that contains itself does not grow at each level.
         level = {id(child): child for parent in level for child in _containers(parent)}.values()
         if not level:
             return

@@ -1,16 +1,16 @@
-"""What a tenant may use."""
+"""The quota of a tenant."""
 
 from dataclasses import dataclass
 
 from batchmill.errors import InvalidInput
 
-# What a tenant may have unless its quota says otherwise. The SQL function `quota_of` has the same.
+# The defaults for tenants without their own values. Must match the SQL function `quota_of`.
 SCHEDULES = 100
 SCHEDULE_SECONDS = 60.0
 WEBHOOKS = 100
 
 LARGEST_COUNT = 2**31 - 1
-# The smallest and the largest value of each.
+# The smallest and the largest value of each field.
 RANGES: dict[str, tuple[int, int]] = {
     "requests_per_minute": (1, LARGEST_COUNT),
     "active_jobs": (1, LARGEST_COUNT),
@@ -24,8 +24,8 @@ RANGES: dict[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """None means that there is no bound; the tenant `*` stands for all that have no quota of their
-    own. The bounds on schedules and webhooks hold for tenants without any quota too."""
+    """None means no limit. The tenant `*` stands for all tenants without their own quota. The
+    limits on schedules and webhooks also apply to tenants without any quota."""
 
     tenant: str
     requests_per_minute: int | None = None

@@ -1,4 +1,4 @@
-"""How often a failed attempt is tried again, and how long after."""
+"""How often a failed attempt is retried, and after which delay."""
 
 import math
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ A_YEAR = 365 * 86_400.0
 class Retry:
     """Waits `base`, `base·factor`, `base·factor²`… seconds, never over `cap`, spread by `jitter`.
 
-    `attempts` counts the first one too. `jitter` is a fraction: 0.2 spreads a wait of 60 s
-    over 48 to 72 s, and the cap with it, so that jobs which failed together come back apart.
+    `attempts` includes the first one. `jitter` is a fraction: 0.2 spreads a wait of 60 s over 48 to
+    72 s. It applies to the cap too, so that jobs that fail together do not retry together.
     """
 
     attempts: int = 4

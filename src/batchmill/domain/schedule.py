@@ -1,4 +1,4 @@
-"""A schedule as it is stored: which task it starts, and when."""
+"""A schedule as stored in the database: which task it starts, and when."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What a handler takes and gives, read from its annotations."""
+"""The payload and result types of a handler, read from its annotations."""
 
 import functools
 import inspect
@@ -33,11 +33,11 @@ _UNSUPPORTED = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`payload` and `result` are annotations: `Any` where the handler has none.
+    """`payload` and `result` are annotations, or `Any` if the handler has none.
 
-    A handler with several payload parameters takes its payload as `{"name": value, …}`, which
-    is annotated by a TypedDict; parameters with a default may be left out of it. `payload` is
-    None for a handler that takes no payload.
+    A handler with several payload parameters takes its payload as `{"name": value, …}`, which a
+    TypedDict annotates. Parameters with a default may be omitted. `payload` is None for a handler
+    that takes no payload.
     """
 
     job_parameter: str | None
@@ -71,7 +71,7 @@ class Signature:
         return self.job_parameter is not None
 
     def arguments(self, job: Any, payload: Any) -> dict[str, Any]:
-        """The keyword arguments to call the handler with."""
+        """Returns the keyword arguments for the handler."""
         names = self.payload_parameters
         arguments = {names[0]: payload} if len(names) == 1 else dict(payload or {})
         if self.job_parameter:
@@ -151,7 +151,7 @@ def _field(parameter: Parameter, annotation: Any) -> Any:
 
 
 def _result(annotation: Any, outcome_types: tuple[type, ...]) -> Any:
-    """What is left when the handler returns no outcome such as `Advance` or `Snooze`."""
+    """Returns the annotation without outcome types such as `Advance` and `Snooze`."""
     is_union = get_origin(annotation) in (Union, types.UnionType)
     members = get_args(annotation) if is_union else (annotation,)
     no_result = (*outcome_types, Never, NoReturn)

@@ -1,4 +1,4 @@
-"""A task: a registered handler with everything that governs its jobs."""
+"""A task: a registered handler with all settings for its jobs."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from batchmill.domain.signature import Signature
 from batchmill.errors import InvalidInput
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-# So begin the names of tasks that come with batchmill.
+# The name prefix of built-in tasks.
 BUILTIN = "batchmill."
 
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task(Generic[P, R]):
-    """Call it like the function it was made from; give it to `submit` or `Advance` as it is."""
+    """Call it like the original function, or pass it to `submit` or `Advance`."""
 
     name: str
     function: Callable[P, R]
@@ -69,7 +69,8 @@ class Task(Generic[P, R]):
         return self.payload.dump(payload, limit=self.payload_limit)
 
     def key_of(self, payload: str) -> str:
-        """The limit key of a dumped payload; the task's `key` sees what the handler will see."""
+        """Returns the limit key of a dumped payload. The task's `key` function receives the same
+        value as the handler."""
         if self.key is None:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""Whom the server's processes run as, and what that user can reach."""
+"""The user that runs the server's processes, and what that user can reach."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ if sys.platform != "win32":
 
 UNPRIVILEGED_NAMES = ("batchmill", "postgres", "nobody")
 
-# Clean, to keep PG* variables away from the server and root's secrets from another user.
+# A clean environment keeps PG* variables from the server, and root's secrets from another user.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
@@ -30,7 +30,7 @@ def current() -> "Account":
 
 
 def for_server(data: Path) -> "Account":
-    """Ours; for root, the owner of the data, or the first unprivileged user that exists."""
+    """The current user; for root, the owner of the data, or the first unprivileged user."""
     if not is_root():
         return current()
     if data.exists():
@@ -58,7 +58,7 @@ def run_as(
 
 
 def identity(account: "Account") -> dict[str, Any]:
-    """The options of subprocess that become this user, if it is another one."""
+    """The subprocess options that switch to this user, if it is not the current one."""
     if account.pw_uid == os.geteuid():
         return {}
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
@@ -84,7 +84,7 @@ def make_home(home: Path) -> None:
 
 
 def make_private(path: Path, account: "Account") -> None:
-    """A directory that only `account` can enter; one that is there already must be such."""
+    """Creates a directory that only `account` can enter. An existing one must be private."""
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()

@@ -19,8 +19,8 @@ LONGEST_SOCKET_PATH = 100
 NO_SPACE = os.strerror(errno.ENOSPC)
 WAL_SEGMENT = 16 * 1024 * 1024
 
-# The settings are a beginning only: `alter system` changes them for good.
-# The log has one file for each day of the week, overwritten a week later.
+# These settings are only initial values: `alter system` changes them permanently. The log has one
+# file for each day of the week, overwritten a week later.
 PREPARE = """\
 create database batchmill
 alter system set max_connections = 200
@@ -55,8 +55,8 @@ class Cluster:
             time.sleep(0.02)
 
     def shut_down(self, patience: float) -> None:
-        # Asked more than once, as a server that has hardly begun to start does not hear it.
-        # One that takes too long stops all the same, and the next start waits for it.
+        # Repeated, because a server that has only begun to start ignores the request. A server that
+        # takes too long still stops, and the next start waits for it.
         deadline = time.monotonic() + patience
         while self._is_running() and time.monotonic() < deadline:
             self._pg_ctl("stop", "-W", "-m", "fast")
@@ -84,7 +84,7 @@ class Cluster:
             running.forget()
 
     def _create(self, running: FileLock) -> None:
-        # Under another name at first, so that being killed half-way leaves no half cluster.
+        # Created under another name first, so that a kill halfway leaves no partial cluster.
         draft = self.data.with_suffix(".new")
         shutil.rmtree(draft, ignore_errors=True)
         account.make_private(draft, self.user)
@@ -99,7 +99,7 @@ class Cluster:
     def _serve(self, running: FileLock) -> None:
         sockets = socket_directory(self.home)
         account.make_private(sockets, self.user)
-        # No server process lives, whatever program has the old one's process id by now.
+        # No server process is alive, even if another program now has the old one's process id.
         for stale in (self.data / "postmaster.pid", sockets / f"{SOCKET_NAME}.lock"):
             stale.unlink(missing_ok=True)
         options = self._options(sockets)
@@ -107,7 +107,7 @@ class Cluster:
             self._pg_ctl("start", "-W", "-o", options, stdout=log, pass_fds=[running.fileno()])
 
     def _options(self, sockets: Path) -> str:
-        """What keeps the server private: on the command line, where no setting overrides it."""
+        """Keeps the server private: no setting overrides options on the command line."""
         client = account.current().pw_name
         hba = self._write("pg_hba.conf", "local all batchmill peer map=batchmill\n")
         ident = self._write("pg_ident.conf", f'batchmill "{client}" batchmill\n')
@@ -134,7 +134,7 @@ class Cluster:
             raise self._failure(done.stdout)
 
     def _pg_ctl(self, *arguments: str, **options: Any) -> None:
-        # Not -D, whose value pg_ctl would hand to a shell in double quotes.
+        # Not -D: pg_ctl would pass its value to a shell in double quotes.
         environment = account.ENVIRONMENT | {"PGDATA": str(self.data)}
         self._run("pg_ctl", *arguments, "-s", env=environment, **options)
 
@@ -145,7 +145,7 @@ class Cluster:
         return FileLock(self.home / "running.lock")
 
     def _failure(self, output: str) -> EmbeddedError:
-        # A full disk may have kept the reason out of the log as well.
+        # A full disk may also have kept the reason out of the log.
         if NO_SPACE in output or shutil.disk_usage(self.home).free < WAL_SEGMENT:
             return disk_full(self.home)
         return EmbeddedError(
@@ -195,7 +195,7 @@ def _last_lines(text: str) -> str:
 
 
 def _sync_directory(path: Path) -> None:
-    """Make a rename in it last through a power cut."""
+    """Makes a rename in the directory survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

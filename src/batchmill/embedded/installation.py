@@ -1,4 +1,4 @@
-"""PostgreSQL's programs: from the package, from PATH, or where Debian puts them."""
+"""PostgreSQL's programs: from the package, from PATH, or from Debian's directory."""
 
 import importlib.util
 import re
@@ -27,7 +27,7 @@ class Installation:
         return int(self.version.partition(".")[0])
 
     def reachable_by(self, user: "account.Account", home: Path) -> "Installation":
-        """This one, or a copy in `home` if it is where that user cannot go."""
+        """This installation, or a copy in `home` if that user cannot reach it."""
         if account.can_execute(user, self.programs / "postgres"):
             return self
         package = self.programs.parents[1]
@@ -51,7 +51,7 @@ def installations() -> Iterator[Installation]:
 
 
 def find_installation(home: Path) -> Installation:
-    """The one that made the data in `home`, or else the first."""
+    """The installation that made the data in `home`, or else the first one."""
     made_by = {int(data.name.removeprefix("pg")) for data in home.glob("pg[1-9][0-9]")}
     for installation in installations():
         if not made_by or installation.major in made_by:
@@ -68,7 +68,7 @@ def find_installation(home: Path) -> Installation:
 
 
 def _directories() -> Iterator[Path]:
-    # Only its files are of use: to import it would run a server manager with rules of its own.
+    # Only the package's files are used: importing it would run its own server manager.
     if (package := importlib.util.find_spec(PACKAGE)) and package.origin:
         yield from _newest_first(Path(package.origin).parent.glob("pginstall*/bin"))
     if initdb := shutil.which("initdb"):
@@ -84,7 +84,7 @@ def _newest_first(directories: Iterable[Path]) -> list[Path]:
 
 
 def _version(postgres: Path) -> str:
-    """Such as 18.4; 0 if the program cannot be run here."""
+    """For example 18.4; 0 if the program cannot run here."""
     try:
         answer = subprocess.run([postgres, "--version"], capture_output=True, text=True).stdout
     except OSError:
@@ -94,7 +94,7 @@ def _version(postgres: Path) -> str:
 
 
 def _copy(package: Path, name: str, target: Path) -> None:
-    # The programs find their libraries by relative paths, so the layout stays as it was.
+    # The programs locate their libraries by relative paths, so the layout must stay the same.
     draft = target.with_name("postgresql.new")
     shutil.rmtree(draft, ignore_errors=True)
     shutil.copytree(package / name, draft / PACKAGE / name)

@@ -11,8 +11,8 @@ if sys.platform != "win32":
 class FileLock:
     """An flock on a file.
 
-    No child has it by accident: the file is closed on exec, and after a fork too, so a process
-    made by multiprocessing counts as a user only if it calls `start` itself.
+    No child inherits it by accident: the file is closed on exec and after a fork. A process made by
+    multiprocessing counts as a user only if it calls `start` itself.
     """
 
     _all: ClassVar[WeakSet["FileLock"]] = WeakSet()
@@ -39,7 +39,7 @@ class FileLock:
         self._take(fcntl.LOCK_EX)
 
     def try_take(self) -> bool:
-        """Take it exclusively, even if it was shared before; hold nothing if that fails."""
+        """Takes the lock exclusively, even if it was shared before. Holds nothing if that fails."""
         try:
             self._take(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -48,12 +48,12 @@ class FileLock:
 
     def release(self) -> None:
         if self._descriptor is not None:
-            # Closing alone would not do while a child forked this instant has it open too.
+            # Closing is not enough: a child that was just forked may still have the file open.
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         self.forget()
 
     def forget(self) -> None:
-        """Close the file, and leave the lock to the processes it was given to, if any."""
+        """Closes the file, and leaves the lock to the processes that inherited it, if any."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -13,7 +13,7 @@ from batchmill.errors import EmbeddedError
 
 
 def default_home() -> Path:
-    # Root's own home is closed to the unprivileged user that the server runs as.
+    # The unprivileged user that runs the server cannot enter root's home directory.
     if account.is_root():
         return Path("/var/lib/batchmill")
     return platformdirs.user_data_path("batchmill")
@@ -70,7 +70,7 @@ class EmbeddedServer:
         try:
             self._cluster.ensure_running(self.patience)
         except EmbeddedError:
-            # A long recovery must be left to finish, or it would begin anew at every start.
+            # A long recovery must be allowed to finish, or it would restart at every start.
             self._users.release()
             raise
         except BaseException:

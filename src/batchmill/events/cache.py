@@ -1,4 +1,4 @@
-"""Chunks of logs that were read or left behind lately."""
+"""A cache of recently used chunks of event logs."""
 
 import asyncio
 from collections import OrderedDict
@@ -18,8 +18,8 @@ AT_ONCE = 2
 
 
 class ChunkCache:
-    """However many come back at once, a chunk is read once, and few connections are taken from
-    those who follow what happens now."""
+    """Reads each chunk once, even if many followers reconnect at the same time. These reads use few
+    connections, so that live followers keep enough."""
 
     def __init__(self, batches: BatchStore):
         self._batches = batches
@@ -28,7 +28,7 @@ class ChunkCache:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def get(self, batch_id: UUID, place: int) -> Chunk:
-        """A chunk that nothing is added to any more."""
+        """Returns a chunk to which no events are added any more."""
         key = batch_id, place
         if (kept := self._chunks.get(key)) is None:
             return await self._reads.get(key, lambda: self._read(key))
@@ -62,7 +62,7 @@ class ChunkCache:
 
 
 def laid_out(events: list[Event], end: int) -> Chunk:
-    """What is left of a chunk: the events up to its end that have no gap behind them."""
+    """Builds a chunk from the events after the last gap, up to the end of the chunk."""
     found = Chunk(end)
     for event in events:
         if event.number != found.next_number:

@@ -1,4 +1,4 @@
-"""One batch's log as this process knows it: read once, however many follow it."""
+"""One batch's log in this process: read once for all followers."""
 
 import asyncio
 from contextlib import ExitStack
@@ -17,14 +17,14 @@ from batchmill.store.listen import Listener
 
 # Postgres forgets after a minute that a batch is watched.
 WATCH_SECONDS = 20.0
-# The first event of a burst goes out at once, those right behind it together: to wake a follower
-# costs much more than to tell it more.
+# The first event of a burst goes out at once, and the following ones together. Waking a follower
+# costs much more than sending it more events.
 PACE = 0.02
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the channels of a process share."""
+    """The resources that all channels of a process share."""
 
     batches: BatchStore
     listener: Listener
@@ -34,14 +34,14 @@ class Source:
 
 
 class Channel:
-    """Reads by number, so nothing can fall between the past and the present: the wake-up only says
-    when to look. What it reads is kept in chunks; the newest one, the tail, grows."""
+    """Reads events by number, so it misses none between old and live events. A wake-up only
+    triggers a read. Events are kept in chunks; the newest chunk, the tail, grows."""
 
     def __init__(self, source: Source, batch_id: UUID, last_event: int):
         self.batch_id = batch_id
         self.followers = 0
         self._source = source
-        # The last number read, and the last one that anyone has seen.
+        # The last number read here, and the highest number known to exist.
         self._head = place_after(last_event) * chunk.SIZE
         self._known = last_event
         self._tail = Chunk(self._head + 1)
@@ -62,7 +62,8 @@ class Channel:
         return self._reading
 
     def heed(self, last_event: int | None) -> None:
-        """Someone has seen the batch there, or not at all: what is known here may be old."""
+        """Takes in the last event number that a query returned, or None if the batch is missing.
+        Triggers a read if this channel may be out of date."""
         if last_event == self._head == self._known:
             return
         if last_event is not None and last_event > self._head:
@@ -71,18 +72,19 @@ class Channel:
         self._wake_up.set()
 
     async def has_more(self, number: int) -> bool:
-        """Waits until there is something to tell after this number; False if the batch ended."""
+        """Waits until there are events after this number. Returns False if the batch ended."""
         while self._trouble is None:
             if number < self._head or number > self._known:
                 return True
             if self._has_ended and number == self._head:
                 return False
             await self._moved.wait()
-        # Raised to many: each begins its own traceback.
+        # Many followers raise the same exception, so each starts with an empty traceback.
         raise self._trouble.with_traceback(None)
 
     async def after(self, number: int) -> list[Entry]:
-        """What follows a number; nothing if that was pruned, or the log never came that far."""
+        """Returns the events after a number. Returns none if they were pruned, or if the number is
+        beyond the end of the log."""
         if number >= self._head:
             return []
         place = place_after(number)
@@ -91,10 +93,10 @@ class Channel:
         return (await self._source.cache.get(self.batch_id, place)).after(number)
 
     async def state(self, number: int) -> tuple[int, Entry]:
-        """The batch as it stands, and the number to go on from."""
+        """Returns the current state of the batch, and the event number to continue from."""
         while True:
             reached, state = await self._source.states.get(self.batch_id, self._read_state)
-            # Whoever asked first may have asked before this number came about.
+            # The query is shared, and may have started before this number existed.
             if not reached < number <= self._known:
                 self.heed(reached)
                 return reached, state
@@ -111,7 +113,7 @@ class Channel:
             self.fail(error)
 
     async def _read_watched(self) -> None:
-        # Asked for before looking, so that what comes after this look wakes us up.
+        # Watch before the read, so that events committed after the read wake this channel.
         if self._source.listener.can_hear:
             await patiently(self._watch)
         loop = asyncio.get_running_loop()
@@ -123,15 +125,15 @@ class Channel:
             await self._wake_up.wait(left)
 
     async def _rest(self) -> None:
-        """At least as long as the followers take who were woken, so that a batch that has many of
-        them and much to tell leaves the process some time for everyone else."""
+        """Pauses at least as long as the woken followers take. So a batch with many followers and
+        many events leaves time for the rest of the process."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         await asyncio.sleep(0)
         await asyncio.sleep(max(PACE, loop.time() - began))
 
     async def _look(self) -> bool:
-        """True if there is more to look at."""
+        """Reads the next events. Returns True if there are more."""
         before = self._head, self._known, self._has_ended
         seen = await patiently(self._read_on)
         self._take(seen, known_before=before[1])
@@ -144,7 +146,7 @@ class Channel:
             self._append(event)
         if not seen.events:
             self._jump_to(seen.last_event)
-        # Who has seen more before this look saw what is not there any more.
+        # A higher number known before this read no longer exists, for example after a failover.
         is_told_meanwhile = self._known != known_before
         self._known = max(seen.last_event, self._known if is_told_meanwhile else 0)
         self._has_ended = seen.is_finished and self._head == self._known
@@ -158,8 +160,8 @@ class Channel:
         self._head = event.number
 
     def _jump_to(self, last_event: int) -> None:
-        """What comes next was pruned; or the log is shorter than it was, as after a failover to a
-        server that had not heard of all."""
+        """Skips to the end of the log. Either the next events were pruned, or the log is shorter
+        than before, as after a failover to a server that lacks the last events."""
         if last_event != self._head:
             self._source.cache.forget(self.batch_id)
             self._tail = Chunk(last_event + 1)

@@ -1,15 +1,15 @@
-"""A stretch of a log, as it is kept and shared."""
+"""A range of an event log, the unit that is cached and shared."""
 
 from batchmill.events.entry import Entry
 
-# Numbers 1 to SIZE stand in the first chunk, and so on: whoever reads anywhere in a stretch of the
-# log wants the same chunk, wherever it begins.
+# The first chunk holds numbers 1 to SIZE, and so on. Chunks have fixed boundaries, so that all
+# readers in the same range share a chunk wherever they start.
 SIZE = 256
 
 
 class Chunk:
-    """Entries numbered from `first` on, without a gap. What a chunk lacks at its beginning is gone
-    from the log; what it lacks at its end has not come yet."""
+    """Entries numbered from `first`, without gaps. Entries missing at the start of its range were
+    pruned from the log. Entries missing at the end do not exist yet."""
 
     __slots__ = ("entries", "first")
 
@@ -30,11 +30,11 @@ class Chunk:
         return place_after(self.next_number - 1) != self.place
 
     def after(self, number: int) -> list[Entry]:
-        """What follows; nothing if the next one is not here."""
+        """Returns the entries after a number, or none if the next entry is not in this chunk."""
         begin = number + 1 - self.first
         return self.entries[begin:] if begin >= 0 else []
 
 
 def place_after(number: int) -> int:
-    """Which chunk has the entry that comes next."""
+    """Returns the index of the chunk that holds the entry after this number."""
     return number // SIZE

@@ -1,4 +1,4 @@
-"""An event as a process keeps it."""
+"""An event as it is cached in a process."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from batchmill.domain.event import Event
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """`encoded` is what streams send. It is made once, for the first of them."""
+    """`encoded` is what streams send. The first stream that needs it encodes the event."""
 
     event: Event
     encoded: bytes | None = None

@@ -1,4 +1,4 @@
-"""Someone who follows a batch's log, and how far they have got."""
+"""A reader of a batch's log, with its position."""
 
 from contextlib import AbstractContextManager
 from typing import Self
@@ -10,9 +10,9 @@ from batchmill.events.entry import Entry
 
 
 class Follower:
-    """`with follower:` and then `next()` until it gives nothing.
+    """Use `with follower:` and call `next()` until it returns an empty list.
 
-    Everything it has to remember is a number, so a `next()` that is interrupted loses nothing.
+    Its only state is an event number, so an interrupted `next()` loses nothing.
     """
 
     def __init__(self, entering: AbstractContextManager[Channel], batch: BatchRecord, after: int):
@@ -26,7 +26,7 @@ class Follower:
 
     @property
     def is_over(self) -> bool:
-        """True if there was nothing to come when it began."""
+        """True if the batch had finished and had no more events when the follower was created."""
         return self._batch.is_finished and self.number == self._batch.last_event
 
     def __enter__(self) -> Self:
@@ -37,10 +37,10 @@ class Follower:
         self._entering.__exit__(None, None, None)
 
     async def next(self) -> list[Entry]:
-        """What has come, as soon as there is any; nothing once the batch has ended.
+        """Waits for the next events and returns them. Returns none once the batch has ended.
 
-        If what comes next was pruned, or the log never came as far as `number`, it is the batch as
-        it stands, and what comes after that.
+        If the next events were pruned, or `number` is beyond the end of the log, it returns the
+        current state of the batch and continues with the events after that.
         """
         if not await self._channel.has_more(self.number):
             return []

@@ -1,4 +1,4 @@
-"""Where everyone in a process follows logs: at the cost of one reader for each batch."""
+"""Serves all followers of a process, with one reader for each batch."""
 
 import asyncio
 import logging
@@ -19,18 +19,19 @@ log = logging.getLogger("batchmill.events")
 
 POLL = 1.0
 POLL_DEAF = 0.25
-# Of a pool of ten connections, so that others find some too.
+# Out of a pool of ten connections, so that other callers get some too.
 LOOKS_AT_ONCE = 3
 JOINS_AT_ONCE = 4
-# Those who come back, or come for the end of a batch, come in crowds: they find what was read.
+# Many clients reconnect, or fetch the end of a batch, at the same time. A channel stays open this
+# long without followers, so that they share its events.
 LINGER = 2.0
 
 
 class Hub:
-    """Each event is read once, and handed to all who follow its batch.
+    """Reads each event once and hands it to all followers of its batch.
 
-    One query for all batches, every second, finds what no notice told of; where nothing can be
-    heard, as through PgBouncer, four times a second.
+    One query for all batches runs every second, in case a notification was lost. It runs four times
+    a second where notifications are not available, for example through PgBouncer.
     """
 
     def __init__(self, batches: BatchStore, listener: Listener):
@@ -46,10 +47,10 @@ class Hub:
     async def follow(
         self, batch_id: UUID, after: int = 0, viewer: BatchStore | None = None
     ) -> Follower:
-        """Follows a batch that `viewer` can see: NotFound if it cannot."""
+        """Follows a batch. Raises NotFound if `viewer` cannot see it."""
         if viewer is not None:
-            # The viewer waits in its own share of the connections. In a line that all share, others
-            # would wait with it.
+            # The viewer waits for its own share of the connections. In a shared queue, it would
+            # delay other callers.
             batch = await viewer.get(batch_id)
         else:
             async with self._joins:
@@ -58,7 +59,7 @@ class Hub:
 
     @contextmanager
     def channel(self, batch_id: UUID, last_event: int) -> Iterator[Channel]:
-        """The channel of a batch that someone has just seen there."""
+        """Opens the channel of a batch. `last_event` comes from a query that just ran."""
         channel = self._opened(batch_id, last_event)
         channel.heed(last_event)
         channel.followers += 1
@@ -71,7 +72,7 @@ class Hub:
                 loop.call_later(LINGER, self._shut_unless_followed, channel)
 
     async def close(self) -> None:
-        """Whoever still follows is told that the mill is closed."""
+        """Ends all channels. Active followers get MillClosed."""
         self._is_closed = True
         for channel in list(self._channels.values()):
             channel.fail(MillClosed("The mill is closed."))

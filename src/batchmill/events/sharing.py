@@ -1,4 +1,4 @@
-"""Asking the database once for many, and as often as it takes."""
+"""Shares one database call between many callers, and retries calls until they succeed."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ LONGEST_PAUSE = 2.0
 
 
 class Shared(Generic[K, V]):
-    """One call for all who want the same while it is under way. Who leaves does not end it."""
+    """Callers with the same key share a call in flight. A cancelled caller does not cancel it."""
 
     def __init__(self) -> None:
         self._calls: dict[K, asyncio.Task[V]] = {}
@@ -39,7 +39,7 @@ class Shared(Generic[K, V]):
 
 
 async def patiently(call: Callable[[], Awaitable[V]]) -> V:
-    """Repeats the call until the database answers: followers and waiters outlive a restart."""
+    """Repeats the call until the database answers, so that followers survive a restart of it."""
     backoff = Backoff(longest=LONGEST_PAUSE)
     while True:
         try:

@@ -1,9 +1,9 @@
-"""Fetching URLs that strangers give: only public addresses, and never more than the limits.
+"""Fetches untrusted URLs: only from public addresses, and never more than the limits allow.
 
-    url → addresses of its name, all judged → a connection pinned to one of them → answer
-     ▲                                                                                │
-     └──────────────────────── a redirect, judged from scratch ◄─────────────────────┘
+    url → addresses of its name, all checked → a connection pinned to one of them → response
+     ▲                                                                                 │
+     └──────────────────────── a redirect, checked from scratch ◄─────────────────────┘
 
-Whoever controls a name or a server controls what it answers, and may answer differently the next
-time. So a name is looked up once, by us, and the connection goes to what was judged.
+The owner of a name or a server controls its answers, and may answer differently the next time. So
+the fetcher looks up a name once, and connects only to an address that it has checked.
 """

@@ -1,7 +1,7 @@
-"""Which addresses may be reached: public ones, and those that are allowed by name.
+"""Which addresses may be reached: public ones, and those that are explicitly allowed.
 
-The tables are our own. Python's `is_global` is True for several that are not, such as NAT64
-addresses with a private one inside, and what it says changes between its releases.
+The tables are batchmill's own. Python's `is_global` is True for some addresses that are not public,
+for example NAT64 addresses that contain a private one, and it changes between releases.
 """
 
 import re
@@ -23,14 +23,14 @@ _NOT_PUBLIC_4 = tuple(
     for network in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by carriers; also the metadata of a cloud, 100.100.100.200
+        "100.64.0.0/10",  # shared by carriers; also a cloud's metadata service, 100.100.100.200
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # a public address, but the metadata of a cloud
-        "169.254.0.0/16",  # link-local; the metadata of most clouds
+        "168.63.129.16/32",  # a public address, but a cloud's metadata service
+        "169.254.0.0/16",  # link-local; the metadata service of most clouds
         "172.16.0.0/12",  # private
-        "192.0.0.0/24",  # protocol assignments; also the metadata of a cloud, 192.0.0.192
+        "192.0.0.0/24",  # protocol assignments; also a cloud's metadata service, 192.0.0.192
         "192.0.2.0/24",  # documentation
-        "192.88.99.0/24",  # relays of 6to4
+        "192.88.99.0/24",  # 6to4 relays
         "192.168.0.0/16",  # private
         "198.18.0.0/15",  # benchmarks
         "198.51.100.0/24",  # documentation
@@ -40,14 +40,14 @@ _NOT_PUBLIC_4 = tuple(
     )
 )
 
-# Loopback, link-local, unique local, multicast, IPv4-compatible and the local NAT64 lie outside.
+# This excludes loopback, link-local, unique local, multicast, IPv4-compatible and local NAT64.
 _UNICAST_6 = IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = tuple(
     IPv6Network(network)
     for network in (
         "2001::/23",  # protocol assignments; Teredo
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4, given up by the Internet, and with any IPv4 address inside
+        "2002::/16",  # 6to4, deprecated, and may contain any IPv4 address
         "3fff::/20",  # documentation
     )
 )
@@ -55,8 +55,8 @@ _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _ISATAP = {0x0000_5EFE, 0x0200_5EFE}
 
-# Below 1024 only these speak HTTP. Those after it read lines: to them, a request of ours would
-# be commands of whoever wrote the URL.
+# Below port 1024, only these speak HTTP. The ports after them speak line-based protocols: there, a
+# request would act as commands from the author of the URL.
 _WEB_PORTS = {80, 443}
 _LINE_PORTS = {2525, 5060, 5061, 6379, *range(6660, 6670), 6697, 11211}
 
@@ -67,7 +67,7 @@ Address = IPv4Address | IPv6Address
 
 
 class Addresses:
-    """Public addresses, and those of `allow`, less those of `refuse`.
+    """Public addresses and those in `allow`, except those in `refuse`.
 
     An entry is an address or a network, with a port or for all ports: "10.2.0.0/16",
     "127.0.0.1:8123", "fd00::/8", "[::1]:8123".
@@ -112,7 +112,7 @@ class _Place(NamedTuple):
 
 
 def is_public(address: Address) -> bool:
-    """Global unicast, also what is inside an address that stands for another one."""
+    """True for global unicast. Also checks an address that is embedded in another one."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_4)
     if address.scope_id is not None:
@@ -132,7 +132,7 @@ def _port(text: str) -> int:
 
 
 def _unmapped(address: Address) -> Address:
-    """The IPv4 address that the operating system would really connect to."""
+    """The IPv4 address to which the operating system really connects."""
     if isinstance(address, IPv6Address) and address.scope_id is None and address in _MAPPED:
         return _last_32_bits(address)
     return address

@@ -1,11 +1,11 @@
-"""The body of an answer: decoded, counted, and cut off where it goes too far."""
+"""The body of a response: decoded, counted, and aborted when it exceeds a limit."""
 
 from batchmill.errors import BadResponse, ResponseTooLarge, Unreachable
 from batchmill.fetch.decoder import Plain, decoder_for
 from batchmill.fetch.exchange import Exchange
 from batchmill.fetch.limits import MIB
 
-# Small bodies may be as dense as they like: a page of blanks is no attack.
+# The ratio is not limited for small bodies: a page of blanks is no attack.
 _FREE = MIB
 
 
@@ -19,7 +19,7 @@ class Body:
         self._check_announced()
 
     async def next(self) -> bytes:
-        """The next bytes, none at the end."""
+        """The next bytes; empty at the end."""
         while not (piece := self._decoder.take()):
             data = await self._exchange.receive()
             if not data:

@@ -1,4 +1,4 @@
-"""The time that may be spent waiting for servers."""
+"""A limit for the time spent waiting for servers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 class Budget:
-    """Seconds in all; only those inside `spend` count."""
+    """A total number of seconds. Only time inside `spend` counts."""
 
     def __init__(self, seconds: float):
         self._left = seconds

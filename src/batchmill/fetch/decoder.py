@@ -1,4 +1,4 @@
-"""Undoing the compression of a body, in steps whose result is small whatever comes in."""
+"""Decompresses a body in steps of bounded output size, whatever the input."""
 
 import zlib
 from typing import Protocol
@@ -14,7 +14,7 @@ class Decoder(Protocol):
     def feed(self, data: bytes) -> None: ...
 
     def take(self) -> bytes:
-        """The next piece; none if it needs to be fed."""
+        """The next piece; empty if it needs more input."""
         ...
 
     @property
@@ -28,7 +28,7 @@ def decoder_for(encoding: str) -> Decoder:
         case "gzip" | "x-gzip":
             return Gunzip()
         case _:
-            # Several at once, too: each one could blow up what the one before it gave.
+            # Also refuses several encodings: each could multiply the output of the previous one.
             raise BadResponse("The answer is compressed in a way that was not asked for.")
 
 
@@ -47,7 +47,7 @@ class Plain:
 
 
 class Gunzip:
-    """One member after the other, as the format allows."""
+    """Decodes one member after the other, as the gzip format allows."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(_GZIP)

@@ -1,4 +1,4 @@
-"""One request and its answer, over a connection of its own."""
+"""One request and its response, over its own connection."""
 
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -21,8 +21,8 @@ from batchmill.fetch.wire import Meter, Wire
 
 
 class Exchange:
-    """No connection is used twice: the next request may be another tenant's, and its name is
-    judged anew."""
+    """Connections are never reused: the next request may belong to another tenant, and its host
+    name has to be checked again."""
 
     status: int
     headers: httpx.Headers
@@ -56,10 +56,10 @@ class Exchange:
         self._content = response.aiter_stream()
 
     async def receive(self) -> bytes:
-        """The next bytes of the body as they come; none at its end."""
+        """The next raw bytes of the body; empty at its end."""
         if self._is_reading:
-            # A read that was interrupted has closed the stream, which then looks as if it had
-            # ended: nobody shall take half a body for a whole one.
+            # An interrupted read closes the stream, which then looks as if it had ended. Half a
+            # body must not be taken for a whole one.
             raise Unreachable(f"The answer of {self.host} was interrupted before its end.")
         self._is_reading = True
         async with self._watched():
@@ -77,7 +77,7 @@ class Exchange:
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
-        """Keeps to the time, and says in our words what went wrong."""
+        """Enforces the time limit, and translates errors."""
         try:
             async with self._budget.spend():
                 yield

@@ -1,4 +1,4 @@
-"""Fetches URLs that strangers give. See the package for what it guards against, and how."""
+"""Fetches untrusted URLs. The package docstring describes the threats and the defences."""
 
 import ssl
 from asyncio import gather
@@ -28,7 +28,7 @@ from batchmill.fetch.response import FetchResponse
 from batchmill.fetch.url import follow, host_of, parse, port_of
 
 _REDIRECTS = {301, 302, 303, 307, 308}
-# What a redirect may see of the caller's headers. Anything else may be a secret.
+# The caller's headers that are sent on after a redirect. Any other header may be a secret.
 _HARMLESS = {"accept", "accept-language", "user-agent"}
 _OURS = {
     "accept-encoding",
@@ -43,15 +43,16 @@ _OURS = {
 
 
 class Fetcher:
-    """Reaches only what `addresses` permits, and takes no more than `limits`.
+    """Reaches only what `addresses` permits, and accepts no more than `limits`.
 
-    `contact` is an address or a URL for those who run the servers. `tls` decides whose
-    certificates count, the usual ones unless given. `resolve` finds the addresses of a name, as the
-    operating system does unless given. Proxies of the environment are ignored: they would connect
-    for us, to whatever they like.
+    `contact` is a mail address or a URL for server operators. `tls` decides which certificates are
+    trusted; the default is the usual ones. `resolve` looks up the addresses of a name; the default
+    is the operating system's resolver. Proxies from the environment are ignored, because they would
+    connect to addresses that are not checked here.
 
-    `caller` is who gave the URL, such as a tenant or a network address. Few names of one caller are
-    looked up at once, so that those that are never answered delay nobody else.
+    `caller` identifies who gave the URL, for example a tenant or a network address. Only a few
+    names of one caller are looked up at once, so that names that never resolve do not delay other
+    callers.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Fetcher:
     async def get(
         self, url: str, *, headers: Mapping[str, str] | None = None, caller: str | None = None
     ) -> AsyncIterator[FetchResponse]:
-        """Follows redirects; every other status that is not 2xx raises BadStatus."""
+        """Follows redirects. Any other status that is not 2xx raises BadStatus."""
         target, given = parse(url), _checked(headers)
         budget = Budget(self._limits.total)
         for _ in range(self._limits.redirects + 1):
@@ -96,7 +97,7 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         caller: str | None = None,
     ) -> AsyncIterator[FetchResponse]:
-        """Follows nothing: a body is meant for whom it was sent to."""
+        """Follows no redirects: a body is meant only for the server it was sent to."""
         target, given = parse(url), _checked(headers)
         budget = Budget(self._limits.total)
         addresses = await self._permitted(target, caller, budget)
@@ -104,9 +105,9 @@ class Fetcher:
             yield await _accepted(exchange)
 
     async def check(self, *urls: str, caller: str | None = None) -> None:
-        """Raises what a fetch would, as far as the URLs and the addresses of their names tell now.
-        What is refused is raised before what may be over later. Names are looked up side by side,
-        each once."""
+        """Raises what a fetch would raise, as far as the URLs and the current addresses of their
+        names show. Permanent refusals are raised before errors that may be temporary. Names are
+        looked up in parallel, each once."""
         targets = [parse(url) for url in urls]
         ports = {host_of(target): port_of(target) for target in targets}
         lookups = (
@@ -135,7 +136,7 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         caller: str | None = None,
     ) -> FetchResponse:
-        """Into a file, which is there only once it is complete. Gives what is known about it."""
+        """Saves the body to a file, which appears only when complete. Returns the response."""
         async with self.get(url, headers=headers, caller=caller) as response:
             await response.save(path)
         return response
@@ -164,8 +165,8 @@ class Fetcher:
         return found
 
     def _judge(self, url: httpx.URL, found: Sequence[str]) -> None:
-        """One address that is refused is enough: who gives a mixed answer hopes that we try the
-        wrong one."""
+        """One refused address refuses the name: a mixed answer may be an attempt to make the client
+        connect to the wrong one."""
         if not all(self._addresses.permit(address, port_of(url)) for address in found):
             raise AddressRefused(
                 f"{host_of(url)} points to an address or a port that is off limits."
@@ -195,7 +196,7 @@ class Fetcher:
         self, method: str, url: httpx.URL, given: Mapping[str, str], body: bytes
     ) -> httpx.Headers:
         usual = {"accept": "*/*", "user-agent": self._agent}
-        # Only what the decoder can undo in small steps is asked for.
+        # Asks only for an encoding that the decoder can decode in small steps.
         ours = {"accept-encoding": "gzip", "connection": "close"}
         if method == "POST":
             ours["content-length"] = str(len(body))
@@ -214,7 +215,7 @@ def _checked(headers: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _location(exchange: Exchange) -> str | None:
-    """Where it redirects to, if it does. With several answers the first one counts."""
+    """The target of a redirect, or None. The first of several Location headers counts."""
     if exchange.status not in _REDIRECTS:
         return None
     return next(iter(exchange.headers.get_list("location")), None)

@@ -1,4 +1,4 @@
-"""How much of us a server may use up."""
+"""The limits for what one response may use."""
 
 from dataclasses import dataclass, fields
 
@@ -10,13 +10,14 @@ MAY_BE_ZERO = ("redirects", "pace")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """`size` bytes of body as the caller gets it, `wire` bytes as it comes, `ratio` between them;
-    `headers` bytes of headers; `redirects` that are followed.
+    """`size` limits the bytes of the body after decompression, `wire` the bytes received, and
+    `ratio` the first divided by the second. `headers` limits the bytes of headers, and `redirects`
+    how many are followed.
 
-    `total` seconds of waiting for servers, over all redirects; what the caller does between chunks
-    does not count. `lookup` seconds to find the addresses of a name, `connect` seconds to connect,
-    `read` seconds between two reads. Once it has begun, an answer brings `pace` bytes a second, on
-    average over `grace` seconds; with 0 it may be as slow as it likes.
+    `total` limits the seconds of waiting for servers, over all redirects; the caller's own time
+    between chunks does not count. `lookup` limits the seconds to resolve a name, `connect` the
+    seconds to connect, and `read` the seconds between two reads. Once a response has begun, it must
+    bring `pace` bytes a second on average over `grace` seconds; 0 turns this off.
     """
 
     size: int = 100 * MIB

@@ -1,8 +1,8 @@
-"""What bytes are, judged by the bytes. What a server declares is a claim."""
+"""Detects media types from the bytes. The type that a server declares is not trusted."""
 
 import re
 
-# As far as any of these needs to see.
+# The number of bytes that detection needs.
 SNIFFED = 512
 
 _UNKNOWN = "application/octet-stream"
@@ -38,7 +38,7 @@ _BEGINNINGS = (
     (b"fLaC", "audio/flac"),
     (b"\x1a\x45\xdf\xa3", "video/webm"),
 )
-# At another place than the first: an offset, the bytes there, the type.
+# Signatures that are not at the start: the offset, the bytes there, the type.
 _INSIDE = (
     (8, b"WEBP", "image/webp"),
     (8, b"WAVE", "audio/wav"),
@@ -48,7 +48,7 @@ _INSIDE = (
     (257, b"ustar", "application/x-tar"),
 )
 
-# Two bytes are too few to tell a picture or a program from a text that begins with them.
+# Their signatures are only two bytes, with which a text may begin too.
 _NEEDS_BINARY = {"image/bmp", "application/vnd.microsoft.portable-executable"}
 
 _MARKUP = (
@@ -86,5 +86,5 @@ def _by_text(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Old encodings count as well: any byte but those that no text has."""
+    """Accepts old encodings too: any bytes except those that never occur in text."""
     return not _CONTROL.search(head)

@@ -1,11 +1,11 @@
-"""How fast an answer has to come."""
+"""The minimum speed of a response."""
 
 from batchmill.fetch.limits import FetchLimits
 
 
 class Pace:
-    """From its first byte on, an answer brings `pace` bytes a second on average over every `grace`
-    seconds of waiting. So a server that sends a byte now and then is given up soon."""
+    """From its first byte on, a response must bring `pace` bytes a second on average over every
+    `grace` seconds of waiting. A server that sends single bytes is therefore given up soon."""
 
     def __init__(self, limits: FetchLimits):
         self._grace = limits.grace
@@ -16,7 +16,7 @@ class Pace:
 
     @property
     def patience(self) -> float | None:
-        """Seconds to wait for the next bytes; None before the first."""
+        """Seconds to wait for the next bytes; None before the first byte."""
         return max(self._grace - self._waited, 0.0) if self._has_begun and self._needed else None
 
     def count(self, data: bytes, waited: float) -> None:

@@ -1,7 +1,8 @@
-"""The addresses of a name, looked up in threads that nothing else uses.
+"""Looks up the addresses of names, in dedicated threads.
 
-Whoever gives a name decides how long its lookup takes: a name server that never answers holds a
-thread for half a minute. So lookups share no threads with other work, and each caller has a few.
+The owner of a name controls how long its lookup takes: a name server that never answers holds a
+thread for half a minute. So lookups share no threads with other work, and each caller gets only a
+few.
 """
 
 import asyncio
@@ -18,8 +19,8 @@ PER_CALLER = 8
 
 
 async def look_up(host: str, caller: str | None = None) -> list[str]:
-    """Waits for a free place first. Lookups of one `caller` share a few places, so that names that
-    are never answered delay nobody else; without a caller only the places of all count."""
+    """Waits for a free slot first. Lookups of one `caller` share a few slots, so that names that
+    never resolve do not delay other callers. Without a caller, only the total limit applies."""
     loop = asyncio.get_running_loop()
     lookups = _lookups.get(loop)
     if lookups is None:
@@ -28,13 +29,13 @@ async def look_up(host: str, caller: str | None = None) -> list[str]:
 
 
 def ask_system(host: str) -> list[str]:
-    """As the operating system does; it also reads forms such as 2130706433 and 0x7f.1."""
+    """Uses the operating system's resolver, which also accepts forms like 2130706433 and 0x7f.1."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(place[0]) for *_, place in found))
 
 
 class Lookups:
-    """A place is taken until its thread ends, also when nobody waits for the answer any more."""
+    """A slot is held until its thread ends, even if no caller waits for the answer any more."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class _Lookup:
             for place in self._places:
                 await place.acquire()
                 self._taken.append(place)
-            # A daemon: a thread that waits for a name server does not delay the end of the process.
+            # A daemon thread, so that a pending lookup does not delay the end of the process.
             threading.Thread(target=self._run, name="batchmill-lookup", daemon=True).start()
         except BaseException:
             self._give_back()
@@ -85,7 +86,7 @@ class _Lookup:
             found, error = self._ask(self._host), None
         except Exception as raised:
             found, error = [], raised
-        # The loop may have closed meanwhile; then nobody waits.
+        # If the loop has closed meanwhile, no caller waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end, found, error)
 

@@ -1,4 +1,4 @@
-"""What a fetch gives: facts at once, the body as it comes."""
+"""The result of a fetch: status and headers at once, the body as a stream."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -13,8 +13,8 @@ from batchmill.threads import in_thread
 
 
 class FetchResponse:
-    """`url` is where it came from in the end. `media_type` is what the first bytes say,
-    `content_type` what the server says, as it stands in the header."""
+    """`url` is the final URL after redirects. `media_type` is detected from the first bytes;
+    `content_type` is the server's header, unchanged."""
 
     def __init__(self, exchange: Exchange, body: Body, head: bytes):
         self.url = str(exchange.url)
@@ -27,7 +27,7 @@ class FetchResponse:
 
     @classmethod
     async def begin(cls, exchange: Exchange) -> Self:
-        """Reads as much as it takes to see what it is."""
+        """Reads as many bytes as it needs to detect the media type."""
         body = Body(exchange)
         head = b""
         while len(head) < SNIFFED and (piece := await body.next()):
@@ -36,11 +36,11 @@ class FetchResponse:
 
     @property
     def size(self) -> int:
-        """Bytes of the body so far, as they are handed out."""
+        """Bytes of the decompressed body so far."""
         return self._body.size
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body, decompressed, in small pieces. A second call goes on where the first ended."""
+        """The decompressed body in small pieces. A second call continues where the first ended."""
         head, self._head = self._head, b""
         if head:
             yield head
@@ -48,11 +48,11 @@ class FetchResponse:
             yield piece
 
     async def read(self) -> bytes:
-        """All of it, in memory."""
+        """The whole body, in memory."""
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def save(self, path: str | PathLike[str]) -> None:
-        """Into a file, which is there only once it is complete."""
+        """Saves the body to a file, which appears only once it is complete."""
         target = Path(path)
         part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
         try:
@@ -68,5 +68,5 @@ class FetchResponse:
 
 
 def _create(path: Path) -> BinaryIO:
-    # Not in a thread: that would still create it when its task is cancelled and has cleaned up.
+    # Not in a thread: the thread could create the file after its cancelled task has cleaned up.
     return path.open("xb")

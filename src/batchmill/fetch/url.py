@@ -1,4 +1,4 @@
-"""The URLs that are fetched: http or https, with a host and nothing secret in them."""
+"""Checks the URLs to fetch: http or https, with a host and without credentials."""
 
 import re
 
@@ -28,7 +28,7 @@ def parse(text: str) -> httpx.URL:
 
 
 def follow(url: httpx.URL, location: str) -> httpx.URL:
-    """Where a redirect leads."""
+    """The target of a redirect."""
     try:
         target = parse(str(url.join(location)))
     except (httpx.InvalidURL, ValueError) as error:
@@ -39,7 +39,7 @@ def follow(url: httpx.URL, location: str) -> httpx.URL:
 
 
 def host_of(url: httpx.URL) -> str:
-    """As it is looked up: `url.host` is what people read, with letters of all scripts."""
+    """The ASCII form used for lookups; `url.host` is the readable Unicode form."""
     return url.raw_host.decode("ascii")
 
 

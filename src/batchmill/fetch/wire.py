@@ -1,4 +1,4 @@
-"""The connection under HTTP: to an address that was judged, and counted byte by byte."""
+"""The connection below HTTP: it goes to a checked address and counts every byte."""
 
 import ssl
 import time
@@ -11,13 +11,13 @@ from batchmill.errors import ResponseTooLarge
 from batchmill.fetch.limits import FetchLimits
 from batchmill.fetch.pace import Pace
 
-# A name may have any number of addresses; the time to connect is shared by as many as this.
+# A name may have any number of addresses; at most this many share the time to connect.
 TRIED = 4
 
 
 class Meter:
-    """How much may still come, and how fast it has to. Headers have a limit of their own until they
-    are all there."""
+    """Limits how much may still arrive, and how slowly. The headers have their own limit until they
+    are complete."""
 
     def __init__(self, limits: FetchLimits):
         self._limits = limits
@@ -28,7 +28,7 @@ class Meter:
 
     def begin_body(self) -> None:
         self._part = "a body that is"
-        # One more, so that a body of just this size is seen to end.
+        # One byte more, so that the end of a body of exactly this size can be seen.
         self._left = self._limits.wire + 1
 
     def room(self) -> int:
@@ -43,12 +43,12 @@ class Meter:
 
 
 class Wire(httpcore.AsyncNetworkBackend):
-    """One connection. The name it is asked for only counts for TLS: it is not looked up again."""
+    """One connection. The host name is used only for TLS: it is not looked up again."""
 
     def __init__(self, addresses: Sequence[str], meter: Meter):
         self._addresses = addresses[:TRIED]
         self._meter = meter
-        # Its type is unsure to checkers: without anyio, which httpx brings, there is none.
+        # Unknown to type checkers, because the class exists only with anyio, which httpx installs.
         self._backend = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
         self._stream: httpcore.AsyncNetworkStream | None = None
 
@@ -74,7 +74,7 @@ class Wire(httpcore.AsyncNetworkBackend):
         return await self._backend.connect_tcp(last, port, timeout=share)
 
     async def aclose(self) -> None:
-        # The socket itself: a handshake that was interrupted leaves it with nobody else.
+        # Closes the socket itself: after an interrupted handshake nothing else closes it.
         if self._stream is not None:
             await self._stream.aclose()
 

@@ -1,5 +1,5 @@
-"""Removes files that nobody needs: of deleted and expired batches, of attempts that did not end
-well, of writers that died."""
+"""Removes orphaned files: those of deleted and expired batches, failed attempts and crashed
+writers."""
 
 import logging
 import time
@@ -13,13 +13,13 @@ from batchmill.store.artifacts import ArtifactStore, Place
 log = logging.getLogger("batchmill.upkeep")
 
 PIECE = 500
-# Files are not all there is to look after.
+# Limits the time of one run in seconds, so that other upkeep is not delayed.
 LONGEST = 1.0
 AFTER_TROUBLE = 60.0
 
 
 class Collector:
-    """`has_more` tells that there was no time for all of them."""
+    """`has_more` is True if there was not enough time to remove all files."""
 
     def __init__(self, artifacts: ArtifactStore, storage: Callable[[], Storage]):
         self._artifacts = artifacts

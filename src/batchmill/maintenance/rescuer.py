@@ -1,4 +1,4 @@
-"""Ends the attempts of workers that are gone. Only a lapsed lease means that, never a long run."""
+"""Ends the attempts of lost workers. Only a lapsed lease marks a worker lost, never a long run."""
 
 import logging
 import random
@@ -13,7 +13,7 @@ log = logging.getLogger("batchmill.upkeep")
 
 
 async def rescue(attempts: AttemptStore, lapsed: list[dict[str, Any]]) -> list[Claim]:
-    """The attempts that it ended."""
+    """Ends the lapsed attempts. Returns those that it ended."""
     if not lapsed:
         return []
     ended = [

@@ -1,4 +1,4 @@
-"""Lets go of what has expired and makes room for what will."""
+"""Removes expired data and creates partitions in advance."""
 
 import logging
 from contextlib import suppress
@@ -22,14 +22,14 @@ async def tidy(store: EngineStore) -> None:
 
 async def expire(store: EngineStore) -> None:
     for late in await store.upkeep.late_batches():
-        # Another worker that took the lead may have cancelled and removed it meanwhile.
+        # Another worker may have become leader and removed the batch meanwhile.
         with suppress(NotFound):
             await store.batches.cancel(late)
     await store.upkeep.expire()
 
 
 async def finish_cancels(store: EngineStore) -> None:
-    """Whoever cancelled a batch may have died before all of its jobs had ended."""
+    """Finishes cancellations whose process crashed before all jobs of the batch had ended."""
     for batch in await store.upkeep.half_cancelled_batches():
         ended = await store.batches.end_waiting(batch)
         log.info("Ended %d jobs of batch %s, which was cancelled before.", ended, batch)

@@ -1,4 +1,4 @@
-"""Fires what is due on schedules: each time once, however many workers look."""
+"""Fires due schedules. Each firing happens once, regardless of the number of workers."""
 
 import logging
 from datetime import datetime, timedelta
@@ -32,7 +32,8 @@ def _due(schedule: dict[str, Any], now: datetime) -> tuple[list[datetime], datet
 
 
 def _next(schedule: dict[str, Any], now: datetime) -> datetime:
-    """Time zones come and go with the machine: one that is not known here is asked for again."""
+    """Returns the next firing. Known time zones depend on the machine, so an unknown one is retried
+    later."""
     try:
         return Cron(schedule["cron"], schedule["timezone"]).next_after(now)
     except InvalidCron:

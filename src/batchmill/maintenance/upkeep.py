@@ -1,4 +1,4 @@
-"""The upkeep: what has to be done once in a while, by whichever worker leads."""
+"""The upkeep: periodic maintenance, done by the leader among the workers."""
 
 import asyncio
 import logging
@@ -15,17 +15,18 @@ from batchmill.store.errors import is_unavailable
 log = logging.getLogger("batchmill.upkeep")
 
 LEASE = 15.0
-# As often as this at least, so that a leader has three chances to go on leading.
+# The longest pause. It gives a leader three chances to renew its leadership.
 LONGEST = LEASE / 3
-# As often as this while there is something to do, or nobody would tell of a new schedule.
+# The pause while leases have lapsed, or while notifications of new schedules are not available.
 TICK = 2.0
 TIDY_EVERY = 60.0
 
 
 class Upkeep:
-    """Every worker looks; the one that leads acts. A look tells when the next lease lapses or
-    the next schedule is due, which is when to look again: also for those who do not lead, as the
-    lease may be the leader's. `looked` is set after each look, for tests."""
+    """Every worker checks for due work; only the leader acts. A check returns when the next lease
+    lapses or the next schedule is due, and the next check happens then. Workers that do not lead
+    check too, because the lapsing lease may be the leader's. `looked` is set after each check, for
+    tests."""
 
     def __init__(self, engine: Engine, worker: int, tick: float = TICK):
         self._engine = engine
@@ -55,7 +56,7 @@ class Upkeep:
             await self._leading.close()
 
     async def look(self) -> float:
-        """The seconds until the next one."""
+        """Checks for due work. Returns the seconds until the next check."""
         look = await self._leading.look(self._worker, LEASE)
         if (found := look["found"]) is not None:
             self._count(await rescuer.rescue(self._store.attempts, found["lapsed"]))
@@ -78,7 +79,7 @@ class Upkeep:
         if found and found["litter"] and self._collector.has_more:
             return 0.0
         if wait <= 0:
-            # What is late is being done by now, here or by the leader.
+            # This worker or the leader is already handling the overdue work.
             return self._tick
         is_calm = self._listener.hears and not (found and found["lapsed"])
         return min(wait, LONGEST if is_calm else self._tick)

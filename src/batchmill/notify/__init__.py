@@ -1,8 +1,9 @@
-"""Telling those who wait for a batch.
+"""Notifies people and programs when a batch finishes.
 
     finish_batches ──► a job for each notification ──► webhook: signed POST
     (one transaction)  (batchmill.webhook, .email) └─► email: SMTP
 
-Delivery is a job like any other: claimed, retried by its policy, fenced, seen in `status`. A worker
-that dies between delivery and record delivers again, under the same id.
+Delivery is an ordinary job: claimed, retried by its policy, fenced, visible in `status`. If a
+worker dies between the delivery and its record, the notification is delivered again, with the same
+id.
 """

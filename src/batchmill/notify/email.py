@@ -1,4 +1,4 @@
-"""Telling by mail."""
+"""Notifies by mail."""
 
 from batchmill.config import NotifySettings
 from batchmill.domain.notification import Message
@@ -16,7 +16,7 @@ async def tell(
     job: JobInfo,
     message: Message,
 ) -> str:
-    """The result of the job: what happened to the mail."""
+    """Sends the mail and returns the result of the job, which describes what happened."""
     address = await notifications.email(message.notification_id, job.tenant)
     if address is None:
         return "The batch was deleted."

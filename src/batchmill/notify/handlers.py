@@ -1,6 +1,6 @@
-"""The tasks that tell: what they are called, when they try again, and where they are served.
+"""The tasks that notify: their names, their retry policies, and when they are available.
 
-Most workers never tell anyone, so what delivery needs is imported when it is first needed.
+Most workers never send a notification, so the modules for delivery are imported on first use.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ WEBHOOK_RETRY = Retry(attempts=8, base=15, factor=4, cap=86_400, jitter=0.2)
 EMAIL_RETRY = Retry(attempts=7, base=60, factor=4, cap=86_400, jitter=0.2)
 TIMEOUT = 60.0
 
-# Standard Webhooks: whatever is not 2xx is a failure that may be over at the next attempt, also 404
-# and the like. Only 410 is an answer for good; webhook.py sees to that.
+# Standard Webhooks: any status that is not 2xx, including 404, is a failure to retry. Only 410 is
+# final; webhook.py handles it.
 NOT_ACCEPTED = Rule(
     (BadStatus, BadResponse, ResponseTooLarge),
     code="webhook_refused",
@@ -39,7 +39,7 @@ class Handler:
 
 
 def handlers(store: EngineStore, settings: NotifySettings) -> Iterator[Handler]:
-    """Those whose libraries are installed; mail also needs to know where to send it from."""
+    """Yields the tasks whose libraries are installed. Mail also needs its settings."""
     if find_spec("standardwebhooks"):
         options = {"name": WEBHOOK, "retry": WEBHOOK_RETRY, "rules": [NOT_ACCEPTED]}
         yield Handler(webhook_handler(store, settings), options | {"timeout": TIMEOUT})

@@ -1,4 +1,4 @@
-"""What a mail about a finished batch looks like: the outcome in a sentence, the counts, a link."""
+"""The mail about a finished batch: the outcome in a sentence, the counts, a link."""
 
 from collections.abc import Iterator
 from datetime import UTC
@@ -34,7 +34,7 @@ def written(message: Message, address: str, postbox: Postbox) -> EmailMessage:
     mail["Message-ID"] = message_id(message, postbox, message.batch.generation)
     if message.batch.generation > 1:
         mail["References"] = message_id(message, postbox, 1)
-    # So that nobody's absence note answers it.
+    # Prevents automatic replies.
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(text_of(message, postbox))
     mail.add_alternative(html_of(message, postbox), subtype="html")
@@ -42,12 +42,13 @@ def written(message: Message, address: str, postbox: Postbox) -> EmailMessage:
 
 
 def title_of(message: Message) -> str:
-    """What people call it, if someone said so."""
+    """The batch's title, if it has one, or else the name of the task."""
     return _line(message.labels.get(TITLE, message.task))
 
 
 def message_id(message: Message, postbox: Postbox, generation: int) -> str:
-    """One for all deliveries, so that a repetition is seen as one; later ones join the first."""
+    """The same for all deliveries, so that mail programs detect a repeated one. Mails of later
+    generations refer to the first."""
     return f"<{message.notification_id.hex}.{generation}@{postbox.sender.domain}>"
 
 
@@ -74,7 +75,7 @@ def html_of(message: Message, postbox: Postbox) -> str:
 
 
 def facts_of(message: Message) -> Iterator[tuple[str, str]]:
-    """A title stands in the subject, in place of the task's name, which it was given to hide."""
+    """A title replaces the task's name in the subject, so the name is hidden here too."""
     batch = message.batch
     if TITLE not in message.labels:
         yield "Task", message.task
@@ -94,7 +95,7 @@ def _rows(message: Message) -> Iterator[str]:
 
 
 def _line(value: Any) -> str:
-    """On one line: what a label says must not look like something that we say."""
+    """On one line, so that a label cannot look like a part of the mail's own text."""
     return " ".join(str(value).split())[:LABEL_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""Where mail goes out, and in whose name."""
+"""The mail server and the sender of mails."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from batchmill.config import NotifySettings
 from batchmill.errors import ConfigurationError
 
-# `smtps` speaks TLS from the start, `smtp+starttls` insists on it, `smtp` takes what it gets.
+# `smtps` uses TLS from the start, `smtp+starttls` requires it, `smtp` uses it if available.
 PORTS = {"smtp": 25, "smtps": 465, "smtp+starttls": 587}
 
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """The SMTP server that takes our mail."""
+    """The SMTP server that accepts the mails."""
 
     scheme: str
     host: str
@@ -27,7 +27,7 @@ class Relay:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """What is wrong with it is not quoted: it may well be a part of the password."""
+        """The error does not quote the invalid part, because it may belong to the password."""
         parts = _split(url)
         if parts is None or parts.scheme not in PORTS or not parts.hostname:
             raise ConfigurationError(
@@ -58,7 +58,7 @@ class Postbox:
 
     @classmethod
     def of(cls, settings: NotifySettings) -> Self | None:
-        """None if mail is not set up; half of a set-up is refused."""
+        """None if mail is not configured. An incomplete configuration is refused."""
         if settings.smtp_url is None and settings.mail_from is None:
             return None
         if settings.smtp_url is None or settings.mail_from is None:

@@ -1,4 +1,4 @@
-"""Handing a mail to the server that takes it."""
+"""Sends a mail to the SMTP server."""
 
 import ssl
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ async def send(mail: EmailMessage, relay: Relay) -> None:
             password=relay.password,
             use_tls=relay.scheme == "smtps",
             start_tls=STARTTLS[relay.scheme],
-            # Where TLS is not asked for, any is better than none.
+            # Where TLS is optional, an unverified connection is better than an unencrypted one.
             validate_certs=relay.scheme != "smtp",
             local_hostname=mail["From"].addresses[0].domain,
             timeout=SECONDS,
@@ -40,11 +40,12 @@ async def send(mail: EmailMessage, relay: Relay) -> None:
 
 @contextmanager
 def understood() -> Iterator[None]:
-    """Whether another attempt may help is in the first digit of the server's answer."""
+    """The first digit of the server's answer decides whether to retry."""
     try:
         yield
     except SMTPAuthenticationError:
-        # Of the answer nothing is kept: it may repeat what was sent. The settings can be mended.
+        # The answer is dropped, because it may repeat the credentials. Transient, because an
+        # operator can correct the settings.
         raise Transient("The mail server did not let us in.", code="mail_login") from None
     except (SMTPResponseException, SMTPRecipientsRefused) as error:
         if code_of(error) >= FOR_GOOD:

@@ -1,4 +1,4 @@
-"""Calling a webhook: a POST as Standard Webhooks has it, under the address rules of all URLs."""
+"""Calls a webhook: a POST as in Standard Webhooks, with the same address rules as other URLs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from batchmill.fetch.fetcher import Fetcher
 from batchmill.fetch.limits import FetchLimits
 from batchmill.store.webhooks import WebhookCall, WebhookStore
 
-# Of the answer only the status counts.
+# Only the status of the response matters.
 LIMITS = FetchLimits(
     size=65_536,
     wire=65_536,
@@ -34,7 +34,7 @@ GONE_BECAUSE = "It answered 410 Gone."
 async def tell(
     webhooks: WebhookStore, settings: NotifySettings, tenant: str, message: Message
 ) -> str:
-    """The result of the job: what happened to the call."""
+    """Calls the webhook and returns the result of the job, which describes what happened."""
     call = await webhooks.call(message.notification_id, tenant)
     if call is None:
         return "The webhook or its batch was deleted."
@@ -56,8 +56,8 @@ async def tell(
 
 
 async def permit(urls: Sequence[str], settings: NotifySettings, tenant: str) -> None:
-    """Refuses at once what could never be called. What cannot be found now may be there later, and
-    is judged again whenever it is called."""
+    """Refuses URLs that can never be called. A name that does not resolve now may resolve later,
+    and is checked again at every call."""
     try:
         await fetcher(settings.allowed).check(*urls, caller=tenant)
     except (BadUrl, AddressRefused) as error:
@@ -72,7 +72,7 @@ def fetcher(allowed: tuple[str, ...]) -> Fetcher:
 
 
 def body_of(message: Message) -> bytes:
-    """The same for every delivery."""
+    """The body is the same for every delivery."""
     data: dict[str, Any] = {"task": message.task, "labels": message.labels}
     return to_json(
         {
@@ -95,7 +95,7 @@ def headers_of(call: WebhookCall, id: str, body: bytes) -> dict[str, str]:
 
 
 def signature(secret: str, id: str, at: datetime, body: bytes) -> str:
-    # Who only submits does not sign, and may not have the package.
+    # Imported here because processes that only submit do not sign, and may not have the package.
     from standardwebhooks import Webhook
 
     return Webhook(secret).sign(id, at.astimezone(UTC), body.decode())

@@ -1,4 +1,4 @@
-"""The engine over HTTP: `create_app` for a service of its own, `service_router` inside yours."""
+"""The engine over HTTP: `create_app` makes an application, `service_router` extends yours."""
 
 from batchmill.service.addresses import counted_as
 from batchmill.service.app import create_app, service_router

@@ -12,7 +12,7 @@ from ipaddress import (
 
 from batchmill.errors import ConfigurationError
 
-# What one household or one rented machine has of IPv6.
+# The usual IPv6 allocation of one household or one rented machine.
 IPV6_NETWORK = 64
 
 
@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
 
 
 def counted_as(address: str) -> str:
-    """What to count an address by: itself, or its network where everyone has many addresses."""
+    """Returns an IPv4 address itself, and an IPv6 network, since a client has many addresses."""
     found = read_address(address)
     if not isinstance(found, IPv6Address):
         return address
@@ -39,7 +39,7 @@ def counted_as(address: str) -> str:
 
 
 class Proxies:
-    """The proxies whose word about addresses counts."""
+    """The trusted proxies: the service accepts the client addresses that they report."""
 
     def __init__(self, given: Iterable[str]):
         self._networks = _networks(given)
@@ -49,8 +49,8 @@ class Proxies:
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, peer: str, forwarded: Iterable[str]) -> str:
-        """The address of the client. Only trusted proxies are believed: it is the last address in
-        `forwarded`, the values of X-Forwarded-For, that is not a trusted proxy itself."""
+        """Returns the client's address: the last address in `forwarded` (the values of
+        X-Forwarded-For) that is not a trusted proxy. Ignores it from untrusted peers."""
         rest = ",".join(forwarded).split(",")
         address = peer
         while address in self:

@@ -1,4 +1,4 @@
-"""The application: routes under one router, for a service of its own or inside another's."""
+"""The application: all routes under one router, for its own service or inside another one."""
 
 from http import HTTPStatus
 from importlib.metadata import version
@@ -38,9 +38,9 @@ def service_router(
     settings: ServiceSettings | None = None,
     worker: WorkerOptions | None = None,
 ) -> APIRouter:
-    """The service as part of your own application: `app.include_router(service_router(mill))`.
+    """Returns the service for your own application: `app.include_router(service_router(mill))`.
 
-    The mill opens and closes with the application; with `worker` its tasks run inside as well.
+    The mill opens and closes with the application. With `worker`, its tasks run inside as well.
     """
     service = Service(mill, settings or ServiceSettings.read(), worker)
     router = APIRouter(lifespan=service.lifespan, responses=DOCUMENTED)
@@ -56,7 +56,7 @@ def create_app(
     settings: ServiceSettings | None = None,
     worker: WorkerOptions | None = None,
 ) -> FastAPI:
-    """The service as an application of its own."""
+    """Returns the service as a complete application."""
     settings = settings or ServiceSettings.read()
     app = FastAPI(
         title="batchmill",
@@ -89,7 +89,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 def methods_at(request: Request) -> list[str]:
-    """Of all routes with this path; the router itself names only those of the first."""
+    """The methods of all routes with this path; the router names only those of the first route."""
     asked = {method: {**request.scope, "method": method} for method in METHODS}
     return [
         method

@@ -1,4 +1,4 @@
-"""Who calls: whose key it is, what that may do, and where it may be used."""
+"""The caller of a request: its key, its scopes, and the addresses it may call from."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,9 +15,9 @@ from batchmill.service.addresses import counted_as, is_loopback
 from batchmill.service.service import Service, of_request
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-# Whose admin keys are those of the people who run the system.
+# Admin keys of this tenant belong to the operators of the system.
 OPERATOR = "default"
-# How the headers begin in which proxies say whom they speak for, and where the request came from.
+# Prefixes of the headers in which proxies name the client or the origin of a request.
 FORWARDED = (
     "akamai-", "cdn-", "cf-", "client-ip", "fastly-", "fly-", "forwarded", "incap-",
     "proxy-client-ip", "true-client-ip", "via", "wl-proxy-client-ip", "x-akamai-", "x-amz-cf-",
@@ -25,7 +25,7 @@ FORWARDED = (
     "x-coming-from", "x-envoy-", "x-forwarded", "x-host", "x-original-", "x-originating-ip",
     "x-proxyuser-ip", "x-real-ip", "x-remote-", "x-rewrite-url", "x-sucuri-", "x-vercel-",
 )  # fmt: skip
-# What a browser says of a request that a page of this very service makes, or its user.
+# Values of Sec-Fetch-Site for requests from this service's own pages or directly from the user.
 OWN_SITES = ("same-origin", "none")
 
 bearer = HTTPBearer(auto_error=False, description="A key made by `batchmill keys create`.")
@@ -48,7 +48,7 @@ class Caller:
 
 
 async def caller_of(request: Request) -> Caller:
-    """Found out once a request, whoever asks first."""
+    """Authenticates the request once and stores the result in its state."""
     if not hasattr(request.state, "batchmill_caller"):
         given = await bearer(request)
         request.state.batchmill_caller = await _admit(request, given and given.credentials)
@@ -63,7 +63,7 @@ async def _admit(request: Request, given: str | None) -> Caller:
         raise NotAuthenticated("That is no key: keys begin with bm_.")
 
     async def admit() -> Any:
-        # When it is its turn: another request with the key may have found the tenant by then.
+        # Read the tenant here: while this request waited, another one may have looked up the key.
         tenant = key and service.guesses.tenant_of(key)
         return await service.mill.engine.store.keys.admit(
             key and key.id, key and key.digest, tenant=tenant, address=counted_as(address)
@@ -91,7 +91,7 @@ async def _admit(request: Request, given: str | None) -> Caller:
 
 
 def _require_served_without_key(request: Request, *, is_open: bool) -> None:
-    """`is_open` while no key was ever made."""
+    """`is_open` is true until the first key is created."""
     if not is_open:
         raise NotAuthenticated("Send a key: Authorization: Bearer bm_…")
     if of_request(request).settings.require_key:
@@ -100,8 +100,8 @@ def _require_served_without_key(request: Request, *, is_open: bool) -> None:
 
 
 def require_local(request: Request) -> None:
-    """Without any key, only this machine is served; not what a proxy on it passes on from
-    elsewhere, and no page of another site that a browser here has open."""
+    """Without a key, serves only this machine. Refuses requests that a local proxy forwards, and
+    requests from pages of other sites in a local browser."""
     host = request.headers.get("host", "")
     is_here = is_loopback(peer_of(request)) and name_in(f"//{host}") in LOCAL_NAMES
     if not is_here or any(name.startswith(FORWARDED) for name in request.headers):
@@ -123,7 +123,7 @@ def name_in(url: str) -> str | None:
 
 
 def client_address(request: Request) -> str:
-    """The address of the client. Only trusted proxies are believed about it."""
+    """The address of the client. Only trusted proxies can change it."""
     return address_of(request, of_request(request))
 
 
@@ -140,14 +140,14 @@ def peer_of(connection: HTTPConnection) -> str:
 
 
 def recognised(connection: HTTPConnection, service: Service) -> str | None:
-    """The tenant of its key, if the key was valid within the last minutes. Asks no database."""
+    """The tenant of its key, if the key was valid recently. Does not query the database."""
     scheme, _, given = connection.headers.get("authorization", "").partition(" ")
     key = Key.read(given) if scheme.lower() == "bearer" else None
     return service.guesses.tenant_of(key) if key else None
 
 
 def with_scope(scope: Scope, tenant: str | None = None) -> Any:
-    """A dependency: the caller, who has that scope, and is that tenant if one is given."""
+    """A dependency that returns the caller. Requires the scope, and the tenant if one is given."""
 
     async def caller(request: Request, _: Annotated[Any, Depends(bearer)]) -> Caller:
         found = await caller_of(request)

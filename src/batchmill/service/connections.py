@@ -1,4 +1,4 @@
-"""The connections of a server: how many there may be, and which of them have waited too long."""
+"""The connections of a server: limits on their number, and timeouts for idle ones."""
 
 import asyncio
 import logging
@@ -12,11 +12,11 @@ from batchmill.service.slowing import Slowing
 
 log = logging.getLogger("batchmill.service")
 
-# For the database, files, pipes of children, and connections that are accepted but not yet counted.
+# For the database, files, pipes of child processes, and accepted connections not yet counted.
 RESERVED_HANDLES = 128
 MOST_HANDLES = 65_536
-# Connections accepted in one iteration of the event loop. One that has to go again keeps its handle
-# for three iterations, so three times as many have to fit into the reserve.
+# Connections accepted in one iteration of the event loop. A refused connection keeps its handle
+# for three iterations, so the reserve must hold three times this number.
 ACCEPTED_AT_ONCE = 32
 FEWEST = 16
 CHECK_SECONDS = 0.5
@@ -28,17 +28,17 @@ class Connection(Protocol):
     address: str | None
 
     def check(self, now: float) -> None:
-        """Ends the connection if its time is over."""
+        """Closes the connection if its deadline has passed."""
         ...
 
     def evict(self) -> None: ...
 
 
 class Connections:
-    """Counts connections per address and in all.
+    """Counts connections per address and in total.
 
-    When there is no room, the connection that has waited longest for a request makes room for the
-    new one. If all are busy, the new one is refused.
+    When the server is full, a new connection replaces the connection that has waited longest for a
+    request. If all connections are busy, the server refuses the new one.
     """
 
     def __init__(self, settings: ServiceSettings):
@@ -46,7 +46,7 @@ class Connections:
         self._proxies = Proxies(settings.trusted_proxies)
         self._most = most_connections(settings.connections)
         self._open: dict[Connection, None] = {}
-        # Those without a request, in the order in which they began to wait.
+        # Connections without a request, in the order in which they began to wait.
         self._waiting: dict[Connection, None] = {}
         self._of_address: Counter[str] = Counter()
         self._log_lines = Slowing(tries=1, seconds=60)
@@ -56,13 +56,13 @@ class Connections:
         return len(self._open)
 
     def counted_address(self, address: str) -> str | None:
-        """The address to count the connection on, or None for a trusted proxy."""
+        """The address under which the connection counts, or None for a trusted proxy."""
         if read_address(address) is None or address in self._proxies:
             return None
         return counted_as(address)
 
     def enter(self, connection: Connection) -> bool:
-        """False if there is no room. A connection begins without a request."""
+        """Returns False if the server is full. A connection starts without a request."""
         if not self._make_room(connection.address):
             return False
         self._open[connection] = None
@@ -84,12 +84,12 @@ class Connections:
                 del self._of_address[address]
 
     def wait(self, connection: Connection) -> None:
-        """The connection has no request under way."""
+        """Marks the connection as waiting for a request."""
         if connection in self._open:
             self._waiting[connection] = None
 
     def work(self, connection: Connection) -> None:
-        """A request has come."""
+        """Marks the connection as busy with a request."""
         self._waiting.pop(connection, None)
 
     def _make_room(self, address: str | None) -> bool:
@@ -99,7 +99,7 @@ class Connections:
         return len(self._open) < self._most or self._evict(None)
 
     def _evict(self, address: str | None) -> bool:
-        """Ends the connection that waits longest, of that address if one is given."""
+        """Closes the connection that has waited longest, for this address if one is given."""
         if self._log_lines.allow(address or "") is None:
             log.warning("No more connections from %s: the limit is reached.", address or "anyone")
         for connection in self._waiting:
@@ -114,7 +114,7 @@ class Connections:
         self._next_check = loop.call_later(CHECK_SECONDS, self._check, loop)
 
     def _check(self, loop: asyncio.AbstractEventLoop) -> None:
-        """One timer for all connections: most requests end long before any time is over."""
+        """One timer serves all connections, because most requests end long before a deadline."""
         self._next_check = None
         now = loop.time()
         for connection in list(self._open):
@@ -124,7 +124,7 @@ class Connections:
 
 
 def most_connections(wanted: int) -> int:
-    """Fewer than wanted if the process may not open enough files: an upload needs two handles."""
+    """Limits `wanted` by the number of file handles: an upload needs two."""
     handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if handles == resource.RLIM_INFINITY:
         return wanted
@@ -132,7 +132,7 @@ def most_connections(wanted: int) -> int:
 
 
 def raise_handle_limit() -> None:
-    """Takes as many file handles as the system gives without more rights, within reason."""
+    """Raises the soft limit of file handles up to the hard limit, within reason."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_HANDLES if hard == resource.RLIM_INFINITY else min(hard, MOST_HANDLES)
     if soft != resource.RLIM_INFINITY and soft < wanted:

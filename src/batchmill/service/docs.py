@@ -1,4 +1,4 @@
-"""The description to look at and to try, without a file from elsewhere. It needs no key."""
+"""The interactive API documentation. It loads no external files and needs no key."""
 
 from functools import lru_cache
 from importlib.resources import files
@@ -18,7 +18,7 @@ SWAGGER_UI = files("batchmill.service") / "static" / "swagger-ui"
 def add_docs(app: FastAPI) -> None:
     @lru_cache(maxsize=4)
     def description(root: str) -> bytes:
-        """Rendered once for each path that the application is mounted at, usually one."""
+        """Rendered once per path at which the application is mounted, usually one."""
         servers = {"servers": [{"url": root}]} if root else {}
         return to_json({**app.openapi(), **servers})
 
@@ -52,6 +52,6 @@ def root_of(request: Request) -> str:
 
 
 def public(response: Response) -> Response:
-    """Anyone may keep it, and asks whether it is still the same."""
+    """Lets any cache store the response, but revalidate it before each use."""
     response.headers.setdefault("Cache-Control", "no-cache")
     return guarded(response)

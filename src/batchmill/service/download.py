@@ -1,4 +1,4 @@
-"""How a file is sent over HTTP: its headers, and the part of it that was asked for."""
+"""Sending a file over HTTP: its headers, and the requested range."""
 
 import re
 
@@ -40,9 +40,9 @@ def etag(record: ArtifactRecord) -> str:
 def parse_range(
     header: str | None, size: int, *, etag: str | None = None, if_range: str | None = None
 ) -> range | None:
-    """The bytes that a Range header asks for; None if the whole file is to be sent.
+    """Returns the bytes that a Range header requests, or None to send the whole file.
 
-    Several ranges, other units and malformed headers are ignored, as RFC 9110 allows.
+    Ignores several ranges, other units and malformed headers, as RFC 9110 allows.
     """
     asked = _RANGE.fullmatch(header.strip()) if header else None
     if asked is None or (if_range is not None and if_range != etag):

@@ -1,4 +1,4 @@
-"""What is wrong with a body, as FastAPI says it: the first faults, without the values."""
+"""Validation errors of a body in FastAPI's format: the first ones only, without the values."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from batchmill.service.problems import MOST_FAULTS
 from batchmill.service.schemas import NewJob
 
-# Of a name that a client made up.
+# Characters shown of a name that the client sent.
 MOST_SHOWN = 100
 EXTRA = "Extra inputs are not permitted"
 
@@ -26,7 +26,7 @@ def validated(kind: type[Model], found: Any) -> Model:
 
 
 def faults_of_job(job: Any, number: int) -> list[Fault]:
-    """Names come first: pydantic makes an error for each, however many there are."""
+    """Checks the names first, because pydantic creates an error for each unknown name."""
     if isinstance(job, dict) and (faults := unknown_names(NewJob, job, "jobs", number)):
         return faults
     try:

@@ -1,5 +1,5 @@
-"""A form with files: each file makes a job. Its payload is the field `payload`, with the file under
-its part's name; all other fields are options of the batch."""
+"""A form with files: each file becomes a job. The job's payload is the field `payload`, with the
+file added under its part's name. All other fields are options of the batch."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -37,7 +37,7 @@ class Form:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[BatchOptionsBody]:
-        """Stores the files; if anything goes wrong in the block, none of them is left."""
+        """Stores the files. Deletes all of them if the block raises."""
         boundary = boundary_of(self._request.headers["content-type"])
         chunks = bounded(self._request.stream(), self._settings.max_request)
         try:
@@ -59,7 +59,7 @@ class Form:
         return Blocks(self._blocks(), large=len(self._files) * self._payload.size > SMALL)
 
     async def _blocks(self) -> AsyncIterator[list[Any]]:
-        """One by one: a payload is held as text, since as Python objects it may take much more."""
+        """One payload at a time, held as text, because Python objects may take much more memory."""
         for name, file in self._files:
             yield [Slow(partial(self._give_item, name, file))]
 
@@ -77,7 +77,7 @@ class Form:
             return
         self._files.append((part.name, await self._store(part)))
         if not part.file_name and not self._files[-1][1].size:
-            # A browser's way to say that no file was chosen.
+            # Browsers send an empty part when the user chose no file.
             await self._drop_last()
 
     async def _drop_last(self) -> None:
@@ -98,7 +98,7 @@ def require_object(payload: Any) -> None:
 
 
 def _item(payload: dict[str, Any], name: str, file: ArtifactRecord) -> Item:
-    # Sent again, the same file has another id.
+    # The digest omits the file's id, because the same file gets a new id when it is sent again.
     digest = json.dumps([payload, name, file.name, file.sha256], sort_keys=True)
     return Item({**payload, name: file.reference}, digest=digest)
 
@@ -108,5 +108,5 @@ def _options(fields: Fields) -> BatchOptionsBody:
 
 
 def _value(text: str) -> Any:
-    """Forms have only text, which does for names and numbers; labels and lists come as JSON."""
+    """Form fields are text. That suffices for names and numbers; labels and lists are JSON."""
     return parsed(text.encode()) if text.lstrip().startswith(("{", "[")) else text

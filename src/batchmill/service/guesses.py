@@ -1,4 +1,4 @@
-"""Wrong keys: an address that tries many of them has to wait."""
+"""Invalid keys: an address that tries many of them has to wait."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from batchmill.service.slowing import Slowing
 
 log = logging.getLogger("batchmill.service")
 
-# A key that was valid within this time is looked up, wherever it comes from.
+# A key that was valid within this time is always looked up, from any address.
 REMEMBERED_SECONDS = 600.0
 MOST_REMEMBERED = 10_000
 LINE_SECONDS = 60.0
@@ -29,26 +29,26 @@ class TooManyTries(QuotaExceeded):
 
 
 class Guesses:
-    """Many people may share an address. A key that was valid lately is never slowed, so someone
-    who guesses there does not stop those whose programs are at work."""
+    """Limits attempts with invalid keys per address. Many people may share an address, so a key
+    that was valid recently is never limited: guessing does not block programs with valid keys."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic):
         self._tries = Slowing(tries=per_minute, seconds=60, clock=clock)
         self._lines = Slowing(tries=1, seconds=LINE_SECONDS, clock=clock)
-        # By digest: until when it is remembered, and whose it is.
+        # Maps a digest to the time until which it is remembered, and its tenant.
         self._valid: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
         self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
         self._clock = clock
 
     def tenant_of(self, key: Key) -> str | None:
-        """Whose it is, if it was valid lately."""
+        """The tenant of the key, if the key was valid recently."""
         until, tenant = self._valid.get(key.digest, (0.0, None))
         return tenant if until >= self._clock() else None
 
     async def look_up(self, address: str, key: Key, look: Lookup) -> Any:
         """Calls `look` and returns its answer. None means that the key is not valid."""
         if self.tenant_of(key) is None:
-            # Parallel requests with one key are one guess: the first of them finds out for all.
+            # Parallel requests with one key count as one try: the first one looks it up for all.
             async with self._turns.setdefault(key.digest, asyncio.Lock()):
                 if self.tenant_of(key) is None:
                     return await self._guess(address, key, look)
@@ -58,7 +58,7 @@ class Guesses:
         return found
 
     async def _guess(self, address: str, key: Key, look: Lookup) -> Any:
-        """The try counts before it is known to be wrong, so that parallel ones count too."""
+        """Counts the try before the lookup, so that parallel tries count too."""
         if (wait := self._tries.allow(address)) is not None:
             raise TooManyTries(
                 "Too many keys from this address were not valid: try again later.",

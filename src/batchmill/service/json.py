@@ -1,4 +1,4 @@
-"""JSON that means one thing, read value by value: a body is never held as Python objects whole."""
+"""Strict JSON, read value by value: a body is never held completely as Python objects."""
 
 import codecs
 import json
@@ -13,7 +13,7 @@ from batchmill.domain.failure import storable
 from batchmill.domain.payload import is_deeper
 from batchmill.service.problems import BadRequest, TooLarge
 
-# More than a payload may have, by what a batch has around it.
+# The nesting limit of a payload, plus the levels that a batch adds around it.
 DEEPEST = 110
 BLOCK = 8_192
 LEAST_PIECE = 512
@@ -23,9 +23,9 @@ MOST_SPACE = 65_536
 NO_SPACE = re.compile(r"[^ \t\n\r]")
 COMMA = re.compile(r"[ \t\n\r]*+,[ \t\n\r]*+")
 COLON = re.compile(r"[ \t\n\r]*+:[ \t\n\r]*+")
-# Those that come one after another make a character together, if they are surrogates.
+# Matches consecutive escapes together, because two surrogates form one character.
 ESCAPES = re.compile(r"(?:\\(?:u....|.))++")
-# The longest piece of JSON that is no text: a pair of surrogates.
+# The longest JSON token other than a string: a pair of surrogate escapes.
 MOST_TOKEN = 12
 TWICE = "a name comes twice in one object"
 NO_NAME = "Expecting property name enclosed in double quotes"
@@ -36,7 +36,7 @@ Stepping = Generator[None, None, T]
 
 def parsed(body: bytes) -> Any:
     try:
-        # Decoded here: the parser would guess at an encoding.
+        # Decode here, because the parser would guess the encoding.
         text = body.decode()
         found = DECODER.decode(text)
         require_plain(text)
@@ -46,7 +46,7 @@ def parsed(body: bytes) -> Any:
 
 
 def whole_value(file: IO[bytes], most: int) -> Stepping[Any]:
-    """The one value of a text, in steps."""
+    """Reads the only value of a text, in steps."""
     scanner = Scanner(file)
     found = yield from scanner.value(most)
     if scanner.next():
@@ -55,7 +55,7 @@ def whole_value(file: IO[bytes], most: int) -> Stepping[Any]:
 
 
 class Scanner:
-    """Reads a text from a file. It holds a block or two of the text, or one long string of it."""
+    """Reads a text from a file. Holds one or two blocks of the text, or one long string."""
 
     def __init__(self, file: IO[bytes]):
         self._file = file
@@ -68,13 +68,13 @@ class Scanner:
 
     @property
     def passed(self) -> int:
-        """Characters that were read so far, with the space between the values."""
+        """The number of characters read so far, including whitespace between values."""
         return self._dropped + self._at
 
     def next(self) -> str:
-        """The character that comes next, after any space; "" at the end."""
+        """The next character after any whitespace; "" at the end."""
         here = self._text[self._at : self._at + 1]
-        # The empty text is in it, too.
+        # The empty string counts as contained in SPACE.
         return self._next_after_space() if here in SPACE else here
 
     def _next_after_space(self) -> str:
@@ -89,14 +89,14 @@ class Scanner:
         return found[0]
 
     def skip(self, *expected: str) -> str:
-        """Goes on behind the next character, which has to be one of these."""
+        """Skips the next character, which must be one of `expected`."""
         if (found := self.next()) not in expected:
             raise BadRequest(f"The body is no JSON: {' or '.join(expected)} is missing in it.")
         self._at += 1
         return found
 
     def value(self, most: int, deepest: int = DEEPEST) -> Stepping[Any]:
-        """The next value, of at most so many characters, in steps: each reads a block or so."""
+        """Reads the next value, of at most `most` characters, in steps of about one block."""
         self.next()
         begin = self.passed
         if (found := self.short_value(deepest)) is LONG:
@@ -108,7 +108,7 @@ class Scanner:
         return found
 
     def short_value(self, deepest: int = DEEPEST) -> Any:
-        """The next value; or LONG, and it is still to be read, if it is longer than a block."""
+        """The next value. Returns LONG and consumes nothing if it is longer than a block."""
         self.next()
         try:
             found, text = self.attempt(BLOCK)
@@ -119,8 +119,8 @@ class Scanner:
         return found
 
     def attempt(self, most: int) -> tuple[Any, str]:
-        """What the decoder makes of the next value, and its text; LONG if the value has more than
-        so many characters."""
+        """Decodes the next value and returns it with its text. Returns LONG if the value has more
+        than `most` characters."""
         text = self.ahead(most + 1)
         is_end = len(text) <= most
         try:
@@ -129,11 +129,11 @@ class Scanner:
             if is_end or not _is_cut_off(error):
                 raise
             return LONG, ""
-        # A number may go on.
+        # A number at the end of the text may continue.
         return (LONG, "") if end > most else (found, text[:end])
 
     def ahead(self, size: int) -> str:
-        """The next characters: so many, unless the text ends before."""
+        """The next `size` characters, or fewer at the end of the text."""
         while (missing := self._at + size - len(self._text)) > 0 and self._read(missing):
             pass
         return self._text[self._at : self._at + size]
@@ -142,7 +142,7 @@ class Scanner:
         self._at += size
 
     def _read(self, least: int = 0) -> bool:
-        """Reads more of the text, a block or so many bytes; False if there is no more."""
+        """Reads at least a block, or `least` bytes if that is more. Returns False at the end."""
         if self._is_whole:
             return False
         data = self._file.read(max(least, BLOCK))
@@ -157,8 +157,8 @@ class Scanner:
 
 
 class LongValue:
-    """Reads a value in steps. While the decoder works nobody else can, so it gets no more than a
-    block at once; only strings, which it reads fast, are decoded whole."""
+    """Reads a value in steps. The decoder blocks the event loop, so it gets at most one block at a
+    time. Only strings are decoded whole, because that is fast."""
 
     def __init__(self, scanner: Scanner, most: int):
         self._scanner = scanner
@@ -193,7 +193,7 @@ class LongValue:
         return found
 
     def _places(self, brackets: str, deepest: int) -> Iterator[None]:
-        """Stops wherever items have to be read, up to a comma or the last bracket."""
+        """Yields at each place where items start, and consumes the commas and brackets between."""
         if deepest < 1:
             raise RecursionError
         opening, closing = brackets
@@ -205,13 +205,13 @@ class LongValue:
             mark = self._skip(",", closing)
 
     def _run(self, decode: Callable[[str, int], tuple[Any, int]], deepest: int) -> list[Any]:
-        """The next items, as many as a piece of the text has. An item that does not end in the
-        piece, or is wrong, is left: `read` goes into it, and says what is wrong."""
+        """Reads the items that are complete in the next piece of text. Leaves an incomplete or
+        invalid item to `read`, which reads into it and reports the error."""
         text = self._piece()
         found: list[Any] = []
         at = end = 0
         with suppress(ValueError):
-            # A number may go on: of "1e-5", the decoder takes "1e-" for 1.
+            # A number may continue: the decoder reads "1e-", cut off from "1e-5", as 1.
             while (decoded := decode(text, at))[1] <= len(text) - MOST_TOKEN:
                 item, end = decoded
                 found.append(item)
@@ -225,8 +225,8 @@ class LongValue:
         return found
 
     def _piece(self) -> str:
-        """Up to four times what was read since a piece had no item. Each level of a nested value
-        may cost a piece that is decoded in vain: blocks would take seconds for a value."""
+        """Returns up to four times the text read since the last piece without an item. Each level
+        of a nested value may waste one piece; with full blocks, one value could take seconds."""
         self._scanner.next()
         size = 4 * (self._scanner.passed - self._failed)
         return self._scanner.ahead(min(max(size, LEAST_PIECE), BLOCK))
@@ -242,7 +242,7 @@ class LongValue:
         size = BLOCK
         while (attempt := self._scanner.attempt(size))[0] is LONG:
             self._require_size(size + 1)
-            # In few steps, since each decodes the string again.
+            # Grow fast, because each attempt decodes the string again.
             size = min(4 * size, self._most)
         found, text = attempt
         if "\\u" in text:
@@ -261,8 +261,8 @@ class LongValue:
 
 
 def require_plain(text: str, deepest: int = DEEPEST) -> None:
-    """No character that Postgres cannot hold, and no deeper than anyone can read it. Looks at the
-    text of a valid value, which takes a tenth of what its Python objects take."""
+    """Rejects characters that Postgres cannot store, and nesting that is too deep to read. Checks
+    the text of a valid value, which costs a tenth of checking its Python objects."""
     if "\\u" in text:
         escaped = DECODER.decode(f'"{" ".join(ESCAPES.findall(text))}"')
         _require_storable(escaped)
@@ -276,7 +276,7 @@ def _require_storable(text: str) -> None:
 
 
 def _is_cut_off(error: JSONDecodeError) -> bool:
-    """Whether the text may just end too early."""
+    """Whether the error may only mean that the text ends too early."""
     return error.msg.startswith("Unterminated") or error.pos > len(error.doc) - MOST_TOKEN
 
 
@@ -288,7 +288,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _pair(text: str, at: int) -> tuple[tuple[str, Any], int]:
-    """A name and its value, and where they end."""
+    """A name with its value, and the position after them."""
     name, end = DECODER.raw_decode(text, at)
     colon = COLON.match(text, end)
     if colon is None or not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Links that stand for a key: to one thing of a tenant, for a while."""
+"""Signed links: each replaces a key for one resource of a tenant, for a limited time."""
 
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -13,7 +13,7 @@ from batchmill.service import schemas
 from batchmill.service.caller import Caller, bearer, caller_of
 from batchmill.service.service import of_request
 
-# What a path may have as it is, by RFC 3986.
+# Characters that a path may contain unescaped, by RFC 3986.
 UNQUOTED = "/:@!$&'()*+,;=~"
 
 LinkSeconds = Annotated[
@@ -33,7 +33,7 @@ async def signed_link(
 
 
 class Viewer(NamedTuple):
-    """Sees what a tenant sees, whose `key` this is, or who signed a link."""
+    """Has the read access of a tenant, through the tenant's `key` or a signed link."""
 
     client: Client
     key: str | None
@@ -52,7 +52,7 @@ async def viewer_by_key_or_link(request: Request, _: Annotated[Any, Depends(bear
 
 
 def require_plain_path(request: Request) -> None:
-    """A signature covers one way to write the path, and %2f is another."""
+    """Rejects other encodings of the path, for example %2f, because the signature covers one."""
     raw = request.scope.get("raw_path")
     if raw is not None and raw.partition(b"?")[0].decode("latin-1") != quote(
         request.scope["path"], safe=UNQUOTED

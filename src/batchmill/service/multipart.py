@@ -1,4 +1,4 @@
-"""Multipart bodies, part by part as they come: no part is held whole, but for small fields."""
+"""Multipart bodies, read part by part as they arrive: only small fields are held in memory."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ MOST_BOUNDARY_BYTES = 70
 
 @dataclass
 class Part:
-    """A field, or a file if it has a file name. Its bytes have to be read before the next part."""
+    """A field, or a file if it has a file name. Read its bytes before the next part."""
 
     name: str
     file_name: str | None
@@ -36,7 +36,7 @@ class Part:
 
 
 class Fields(dict[str, str]):
-    """The texts of a form. They are held in memory, so all of them share the room there is."""
+    """The text fields of a form. They are held in memory, so they share one size limit."""
 
     def __init__(self, room: int):
         super().__init__()
@@ -52,7 +52,7 @@ class Fields(dict[str, str]):
 
 @dataclass
 class Reader:
-    """What the parser has seen of the chunks so far, and nobody has taken yet."""
+    """Holds the parser's output until it is consumed."""
 
     chunks: AsyncIterator[bytes]
     boundary: bytes
@@ -133,7 +133,7 @@ class Reader:
 
 
 def file_name_of(disposition: str, plain: bytes | None) -> str | None:
-    """By RFC 7578 there is no `filename*` in forms, but some clients send nothing else."""
+    """RFC 7578 forbids `filename*` in forms, but some clients send only that."""
     if plain is not None:
         return plain.decode(errors="replace")
     message = Message()

@@ -1,7 +1,7 @@
-"""The JSON body of a submit: its items are read one by one, and only from a file if there are many.
+"""The JSON body of a submit: items are read one by one, and from a file only if there are many.
 
-The body is read twice. First all of it is checked, before anything is written to the database. Then
-each item is read again, handed to the submission, and forgotten.
+The body is read twice. The first pass checks all of it before anything is written to the database.
+The second pass reads each item again, passes it to the submission and discards it.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ from batchmill.submission import CALL_JOBS, MOST_JOBS, Blocks, Item, Slow
 IN_MEMORY = 262_144
 MOST_NAME = 1_000
 LISTS = ("items", "jobs")
-# An option of an object, and an item inside a list inside an object.
+# Nesting levels that remain inside an object (an option), and inside a list in it (an item).
 DEEPEST_OPTION = DEEPEST - 1
 DEEPEST_ITEM = DEEPEST - 2
-# What others on the event loop wait for. Most of it is the work of the task's types.
+# Limits how long other requests wait. Most of the time goes into validating the task's types.
 BLOCK_ITEMS = 300
 BLOCK_CHARACTERS = 16_384
 
@@ -62,7 +62,7 @@ class NewBatchBody:
             yield cls(file, service, caller.tenant, request.is_disconnected)
 
     async def check(self) -> NewBatch:
-        """Everything but the items, of which it knows afterwards that they can be read."""
+        """Returns everything but the items, and checks that the items can be read."""
         scanner = Scanner(self._file)
         if scanner.next() == "{":
             found = await self._check_object(scanner)
@@ -76,7 +76,7 @@ class NewBatchBody:
         return Blocks(self._blocks(), large=self._large)
 
     async def _check_object(self, scanner: Scanner) -> dict[str, Any]:
-        """The options. A name that nobody knows is refused before its value is read."""
+        """Reads the options. Refuses an unknown name before it reads the value."""
         found: dict[str, Any] = {}
         size = 0
         for name in _names(scanner):
@@ -98,7 +98,7 @@ class NewBatchBody:
         count = 0
         faults: list[Any] = []
         async for block in self._read_list(scanner):
-            # Items are payloads, which the submission checks; jobs are objects with options.
+            # Items are payloads, which the submission checks. Jobs are objects with options.
             for number, item in enumerate(block, count):
                 check = _no_faults if name == "items" else partial(faults_of_job, number=number)
                 found = await item.given_to(check) if isinstance(item, Slow) else check(item)
@@ -126,7 +126,7 @@ class NewBatchBody:
         return found
 
     async def _read_list(self, scanner: Scanner) -> AsyncIterator[list[Any]]:
-        """In small blocks, each in a step of the event loop of its own."""
+        """Reads small blocks, each in its own step of the event loop."""
         scanner.skip("[")
         if scanner.next() == "]":
             scanner.skip("]")
@@ -146,7 +146,7 @@ class NewBatchBody:
 
 
 def _read_block(scanner: Scanner) -> tuple[list[Any], bool | None]:
-    """Some items, and whether they are the last; None if a long item comes next."""
+    """Some items, and whether they are the last ones; None if a long item is next."""
     block: list[Any] = []
     end = scanner.passed + BLOCK_CHARACTERS
     is_last = False
@@ -159,7 +159,7 @@ def _read_block(scanner: Scanner) -> tuple[list[Any], bool | None]:
 
 
 def _names(scanner: Scanner) -> Iterator[str]:
-    """The names of an object; behind each, its value has to be read."""
+    """Yields the names of an object. Read the value after each name."""
     scanner.skip("{")
     if scanner.next() == "}":
         scanner.skip("}")

@@ -1,4 +1,4 @@
-"""Pages of lists: a cursor says where the next one begins, and only those made here are taken."""
+"""Pages of lists: a signed cursor marks where the next page begins."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from batchmill.service.problems import BadRequest
 
 
 def digits(given: object) -> object:
-    """Of a number in an address: nothing but digits, so that there is one way to write it."""
+    """Accepts a number in a URL only as plain digits, so that it has one spelling."""
     if isinstance(given, str) and not (given.isascii() and given.isdecimal()):
         raise ValueError("a whole number is written in digits")
     return given
@@ -30,13 +30,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The pages of one list, for one caller. A place is what the list is sorted by."""
+    """The pages of one list, for one caller. A place is the sort key of an entry."""
 
     caller: Caller
     of: str
 
     async def place(self, cursor: str | None, *kinds: Callable[[str], Any]) -> Any:
-        """What comes before the page, each part made what it was; None for the first page."""
+        """The sort key before the page, converted by `kinds`; None for the first page."""
         if cursor is None:
             return None
         try:
@@ -48,7 +48,7 @@ class Pages:
     async def next(
         self, found: Sequence[T], size: int, place: Callable[[T], tuple[Any, ...]]
     ) -> str | None:
-        """The cursor after so many of what was found, if more was found."""
+        """The cursor after the first `size` entries, if there are more."""
         return await self.cursor(*place(found[size - 1])) if len(found) > size else None
 
     async def cursor(self, *place: Any) -> str:

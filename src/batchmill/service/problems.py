@@ -39,15 +39,15 @@ log = logging.getLogger("batchmill.service")
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 100
-# Jobs end and streams close at any time.
+# Jobs can end and streams can close at any time.
 SOON = 30
-# After this, another request with the same key has probably ended, or a busy database has not.
+# By then another request with the same key has probably ended; a busy database may still be busy.
 AT_ONCE = 1
 LATER = 5
 
 
 class BadRequest(InvalidInput):
-    """The request cannot even be read: 400, where a request that makes no sense is 422."""
+    """The request cannot be parsed: 400. A request that parses but is not valid is 422."""
 
     code = "bad_request"
 
@@ -57,12 +57,12 @@ class TooLarge(PayloadTooLarge):
 
 
 class ServerFull(BatchmillError):
-    """This process serves as many as it can."""
+    """This process has reached its capacity."""
 
     code = "server_full"
 
 
-# The first class that an error is of decides.
+# The first class that matches decides.
 STATUSES: list[tuple[type[BatchmillError], HTTPStatus]] = [
     (BadRequest, HTTPStatus.BAD_REQUEST),
     (PayloadTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
@@ -84,7 +84,7 @@ STATUSES: list[tuple[type[BatchmillError], HTTPStatus]] = [
     (ServerFull, HTTPStatus.SERVICE_UNAVAILABLE),
     (SchemaError, HTTPStatus.SERVICE_UNAVAILABLE),
 ]
-# Their text is about our own insides, and none of the caller's business.
+# Their messages describe internals, so callers do not see them.
 PRIVATE = {
     DatabaseUnavailable: "The database does not answer now.",
     SchemaError: "The service is being upgraded.",
@@ -94,7 +94,7 @@ PRIVATE = {
 
 
 class Problem(BaseModel):
-    """What went wrong, as RFC 9457 has it."""
+    """An error, as defined by RFC 9457."""
 
     type: str = "about:blank"
     title: str = Field(description="The name of the status.")
@@ -116,7 +116,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     }
     for key, description in {
         "4XX": "The request cannot be done as it is.",
-        # Named, or FastAPI would describe its own.
+        # Listed here, or FastAPI would describe its own format.
         "422": "The request makes no sense.",
         "5XX": "The service cannot do it now.",
     }.items()
@@ -124,7 +124,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 
 
 def answer(error: Exception) -> JSONResponse:
-    """The answer to whatever a handler raised."""
+    """The response for an exception from a handler."""
     error = _unwrapped(error)
     headers = dict(getattr(error, "headers", None) or {})
     if isinstance(error, RangeNotSatisfiable):
@@ -151,7 +151,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def _unwrapped(error: Exception) -> Exception:
-    """What goes wrong while a body is read comes wrapped."""
+    """Errors while a body is read arrive wrapped in another exception."""
     is_wrapped = isinstance(error, HTTPException) and isinstance(error.__cause__, BatchmillError)
     return error.__cause__ if is_wrapped else error  # type: ignore[return-value]
 

@@ -1,7 +1,7 @@
-"""HTTP/1.1 from clients that nobody knows yet: bounded in size and in time.
+"""HTTP/1.1 from unknown clients, with limits on size and time.
 
-Uvicorn reads requests with httptools, which is fast but holds headers of any size, and waits for
-ever for the rest of a request.
+Uvicorn parses requests with httptools, which is fast. But it holds headers of any size, and waits
+without a timeout for the rest of a request.
 """
 
 import json
@@ -22,13 +22,13 @@ from batchmill.service.problems import MEDIA_TYPE
 
 log = logging.getLogger("batchmill.service")
 
-# Of one request: its first line and all headers, or what comes between two pieces of its body.
+# Per request: the request line and all headers, or the bytes between two pieces of the body.
 MOST_HEADER_BYTES = 65_536
 MOST_HEADERS = 200
 MOST_PIPELINED = 16
-# In the kernel, beyond what is on its way to the client.
+# In the kernel's send buffer, beyond the data in flight to the client.
 MOST_UNSENT_BYTES = 131_072
-# A client that still sends is read for so long, or it would get no answer but a reset.
+# Read this long from a client that still sends. Without this it gets a reset, and no answer.
 LINGER_SECONDS = 5.0
 LINGER_BODY_SECONDS = 30.0
 
@@ -39,7 +39,7 @@ class Phase(Enum):
     REQUEST = "request"
     HEADERS = "headers"
     BODY = "body"
-    # The request is complete; the application answers it, or a pipelined one before it.
+    # The request is complete; the application answers it, or an earlier pipelined request.
     ANSWER = "answer"
     # The last answer is written.
     CLOSE = "close"
@@ -62,17 +62,17 @@ class BoundedProtocol(HttpToolsProtocol):
         self._phase = Phase.REQUEST
         self._deadline = math.inf
         self._refused: Refused | None = None
-        # Whatever the client still sends is thrown away.
+        # Discard everything that the client still sends.
         self._is_deaf = False
-        # Bytes since the last thing was complete: the headers, a piece of the body, the request.
+        # Bytes since the last complete element: the headers, a piece of the body, the request.
         self._unfinished = 0
         self._body_bytes = 0
         self._was_held = False
-        # Bytes that waited to be sent at the last check, and when the client last took some.
+        # Unsent bytes at the last check, and the time when the client last read some.
         self._unsent = 0
         self._read_at = 0.0
 
-    # From the transport
+    # Callbacks of the transport
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -103,7 +103,7 @@ class BoundedProtocol(HttpToolsProtocol):
             if self._unfinished >= MOST_HEADER_BYTES:
                 raise _headers_too_large()
         except httptools.HttpParserUpgrade:
-            # The request is answered as if it did not ask for an upgrade.
+            # Answer the request as if it did not ask for an upgrade.
             self._listen_no_more()
         except (httptools.HttpParserError, Refused) as error:
             refused = error if isinstance(error, Refused) else self._refused
@@ -111,7 +111,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 refused = Refused(HTTPStatus.BAD_REQUEST, "This is not valid HTTP/1.1.")
             self._refuse(refused.status, str(refused))
 
-    # From the parser. What these raise reaches `_parse` as an error of the parser.
+    # Callbacks of the parser. Their exceptions reach `_parse` as parser errors.
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -120,7 +120,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._phase is Phase.BODY:
-            # A trailer. It must not pass for a header that was checked.
+            # A trailer. It must not pass as a header, because the header checks are over.
             return
         super().on_header(name, value)
         if len(self.headers) > MOST_HEADERS:
@@ -150,7 +150,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await(Phase.ANSWER, math.inf)
 
     def _require_unambiguous(self) -> None:
-        """Proxies and servers that read one request differently can be made to see two."""
+        """Prevents request smuggling: a proxy and this server may read one request as two."""
         version = self.parser.get_http_version()
         hosts = self._values(b"host")
         if len(hosts) > 1 or (not hosts and version == "1.1"):
@@ -161,7 +161,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 Refused(HTTPStatus.BAD_REQUEST, "Only Transfer-Encoding: chunked is taken.")
             )
         if self.parser.should_upgrade() and (codings or self._values(b"content-length")):
-            # The parser stops at the headers of such a request.
+            # The parser stops after the headers of such a request.
             self._raise(Refused(HTTPStatus.BAD_REQUEST, "Send no Upgrade header with a body."))
 
     def _values(self, name: bytes) -> list[bytes]:
@@ -171,11 +171,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refused = refused
         raise refused
 
-    # From the application
+    # Callbacks of the application
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        # How long a connection may be idle is decided here, whatever the client sends meanwhile.
+        # This class limits the idle time itself, whatever the client sends in the meantime.
         self._unset_keepalive_if_required()
         if self.pipeline or not self.cycle.response_complete:
             return
@@ -184,7 +184,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._phase is Phase.BODY:
             self._await(Phase.BODY, LINGER_BODY_SECONDS)
 
-    # Time
+    # Timeouts
 
     def check(self, now: float) -> None:
         if self._is_unread(now):
@@ -194,7 +194,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._end_phase()
 
     def _is_unread(self, now: float) -> bool:
-        """Whether the client has read nothing of an answer for as long as it may."""
+        """Whether the client has read nothing of an answer for the whole `patience` period."""
         unsent = self.transport.get_write_buffer_size()
         if not unsent or unsent < self._unsent:
             self._read_at = now
@@ -203,7 +203,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        # The client has read, even if as much has been written again by the next check.
+        # The client has read, even if the buffer is as full again at the next check.
         self._read_at = self.loop.time()
 
     def _end_phase(self) -> None:
@@ -224,18 +224,18 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.transport.abort()
 
     def evict(self) -> None:
-        """Makes room for another connection. Nothing is under way on this one."""
+        """Closes this idle connection to make room for another one."""
         self.transport.abort()
 
     @property
     def _is_body_late(self) -> bool:
-        """Whether less came in the period than has to; the client answers for no other pause."""
+        """Whether the body was too slow in this period. Pauses of the server do not count."""
         has_to = self._settings.body_rate * self._settings.body_seconds
         return self._body_bytes < has_to and not (self._was_held or self._is_held)
 
     @property
     def _is_held(self) -> bool:
-        """The server itself does not read, or has not asked for the body yet."""
+        """The server has paused reading, or has not requested the body yet."""
         return self.flow.read_paused or self.cycle.waiting_for_100_continue
 
     def _await(self, phase: Phase, seconds: float) -> None:
@@ -251,10 +251,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await(Phase.REQUEST, self._settings.idle_seconds)
         self._all.wait(self)
 
-    # The end
+    # Closing
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
-        """Answers, unless answers to earlier requests are still to come, and reads no more."""
+        """Answers and stops reading. Does not answer if answers to earlier requests are pending."""
         if self._phase is Phase.ANSWER:
             self._listen_no_more()
             return
@@ -263,14 +263,14 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._is_deaf = True
         self._answer(status, detail)
-        # Reading may be paused: the application did not take the body.
+        # Reading may be paused, because the application did not read the body.
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._await(Phase.CLOSE, LINGER_SECONDS)
 
     def _abandon(self) -> bool:
-        """Keeps the application from answering; False if it is too late for that."""
+        """Prevents an answer by the application. Returns False if it is too late."""
         if self.cycle.response_started or self.pipeline:
             return False
         self.cycle.disconnected = True
@@ -278,12 +278,12 @@ class BoundedProtocol(HttpToolsProtocol):
         return True
 
     def _listen_no_more(self) -> None:
-        """Closes the connection when all requests before this point are answered."""
+        """Closes the connection after all requests up to this point are answered."""
         self._is_deaf = True
         self.cycle.keep_alive = False
 
     def _close(self) -> None:
-        """Closes when all is sent."""
+        """Closes the connection after all data is sent."""
         self._is_deaf = True
         self._await(Phase.CLOSE, LINGER_SECONDS)
         self.transport.close()
@@ -305,9 +305,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def _bound_buffers(transport: Any) -> None:
-    """Keeps the kernel from taking megabytes that the client has no room for. So a client that does
-    not read costs little, and one that reads slowly is seen to read. Of what a client sends, no
-    more is read at once than uvicorn holds in any case."""
+    """Limits the unsent bytes in the kernel, which would otherwise accept megabytes. A client that
+    does not read then costs little, and a slow reader is visible as a reader. One read takes no
+    more from the client than uvicorn buffers anyway."""
     transport.max_size = HIGH_WATER_LIMIT
     at = transport.get_extra_info("socket")
     if at is not None and at.family in (socket.AF_INET, socket.AF_INET6):

@@ -1,4 +1,4 @@
-"""Long values of bodies are read in steps of the event loop, and one at a time."""
+"""Long values of bodies are read one at a time, in steps of the event loop."""
 
 import asyncio
 import gc
@@ -13,15 +13,15 @@ T = TypeVar("T")
 
 
 class Reading:
-    """A value may take twenty times as much memory as its text, so one is held at a time. One
-    request of each tenant waits in the line; the tenant's other requests wait behind it."""
+    """Holds one value at a time, because a value may take twenty times the memory of its text. One
+    request per tenant waits in the queue; the tenant's other requests wait behind it."""
 
     def __init__(self) -> None:
         self._line = asyncio.Lock()
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def slow(self, tenant: str, read: Callable[[], Generator[None, None, Any]]) -> Slow:
-        """An item that `read` gives, step by step."""
+        """An item that `read` produces step by step."""
 
         async def give_to(function: Callable[[Any], T]) -> T:
             async with self._turn(tenant):
@@ -48,8 +48,8 @@ async def _in_steps(reading: Generator[None, None, T]) -> T:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the garbage collector: it would go through the value over and over while it grows,
-    and nobody else could do anything meanwhile."""
+    """Disables the garbage collector. It would traverse the growing value again and again, and
+    block the event loop meanwhile."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Requests that are read with bounds, and routes that answer errors as problems."""
+"""Requests with size limits, and routes that answer errors as problem details."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from http import HTTPStatus
@@ -13,14 +13,14 @@ from batchmill.service.json import parsed
 from batchmill.service.problems import BadRequest, TooLarge, answer
 from batchmill.service.service import Service, of_request
 
-# A schedule whose payload is as large as may be, or twice that for those who escape characters.
-# Batches are read otherwise, and nothing else is larger.
+# Fits a schedule with the largest payload, twice as large because characters may be escaped.
+# Other bodies are smaller, except batches, which are read in another way.
 MOST_SINGLE = 2 * 65_536
 # Characters of all options of a batch together.
 MOST_OPTIONS = 131_072
-# The jobs of a body up to this size are kept in memory while the submit waits for a connection.
+# Jobs of a body up to this size stay in memory while the submit waits for a connection.
 SMALL = 1_000_000
-# A proxy may believe the first of several, and a server the last.
+# Headers that must not be repeated: a proxy may use the first value, and a server the last.
 SINGLE = (
     "authorization",
     "content-length",
@@ -36,11 +36,11 @@ SINGLE = (
 
 
 class BoundedRequest(Request):
-    """Reads no more of a body than it may have, and only JSON that means one thing."""
+    """Limits the size of a body, and accepts only unambiguous JSON."""
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
-            # FastAPI reads bodies before anything else; nobody else's is read here.
+            # FastAPI reads the body before it authenticates, so authenticate here first.
             await caller_of(self)
             most = min(of_request(self).settings.max_body, MOST_SINGLE)
             self._body = b"".join([chunk async for chunk in bounded(self.stream(), most)])
@@ -60,13 +60,13 @@ async def bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[byte
 
 
 def most_payload(service: Service) -> int:
-    """Twice what any payload may have: texts may be escaped, and have spaces between them."""
+    """Twice the largest payload limit, because of escapes and whitespace."""
     limits = (task.payload_limit for task in service.mill.tasks.values())
     return 2 * max(LIMIT, *limits, 0)
 
 
 class ProblemRoute(APIRoute):
-    """So that errors look alike also where the router is part of another application."""
+    """Keeps the error format the same when the router is part of another application."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -91,7 +91,7 @@ def patient(request: Request, response: Response) -> Response:
 
 
 def require_sound(request: Request) -> None:
-    """Each header once that means one thing, and no text that Postgres cannot store."""
+    """Rejects repeated headers that must be unique, and text that Postgres cannot store."""
     names = [name.decode("latin-1") for name, _ in request.headers.raw]
     for name in SINGLE:
         if names.count(name) > 1:
@@ -101,9 +101,9 @@ def require_sound(request: Request) -> None:
 
 
 def guarded(response: Response) -> Response:
-    """Answers are what they say they are; those about someone's work are kept by nobody."""
+    """Forbids content sniffing, and caching of answers unless a route allows it."""
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    # A 304 would change what the client may do with the answer that it has.
+    # On a 304 this header would change how the client may use its cached answer.
     if response.status_code != HTTPStatus.NOT_MODIFIED:
         response.headers.setdefault("Cache-Control", "no-store")
     return response

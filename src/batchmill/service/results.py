@@ -1,4 +1,4 @@
-"""The merged results of a batch, as one JSON document that is written while it is read."""
+"""The merged results of a batch, as one JSON document, streamed while the jobs are read."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -15,9 +15,9 @@ IN_MEMORY = 64 * 1024
 
 
 async def merged(jobs: JobStore, body: Batch) -> AsyncIterator[bytes]:
-    """Reads the batch once, page by page, so every job that has ended is listed once, whatever its
-    state becomes meanwhile. Results are written at once. Failed and cancelled jobs are listed after
-    all results, so until then they wait in files."""
+    """Reads the batch once, page by page, so each ended job is listed once, even if its state
+    changes meanwhile. Writes results immediately. Failed and cancelled jobs follow after all
+    results, so they are kept in files until then."""
     yield b'{"batch":' + body.model_dump_json().encode() + b',"results":['
     with ExitStack() as stack:
         failed, cancelled = (stack.enter_context(LaterList()) for _ in range(2))
@@ -39,7 +39,7 @@ async def merged(jobs: JobStore, body: Batch) -> AsyncIterator[bytes]:
 
 
 class LaterList(SpooledTemporaryFile[bytes]):
-    """Entries of a JSON list, kept until it is their turn; in memory only if they are few."""
+    """Entries of a JSON list, kept for later; in memory only if they are few."""
 
     def __init__(self) -> None:
         super().__init__(IN_MEMORY)
@@ -56,7 +56,7 @@ class LaterList(SpooledTemporaryFile[bytes]):
 
 
 def _result(job: dict[str, Any]) -> bytes:
-    """The result is JSON already, so it is not read and written again."""
+    """The result is already JSON, so it is not parsed and serialised again."""
     start = f'{{"job_id":{job["id"]},"position":{job["position"]},"result":'
     return f"{start}{job.pop('result')}}}".encode()
 

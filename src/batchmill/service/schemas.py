@@ -1,4 +1,4 @@
-"""What goes over the wire. Names are those of the records and of the SQL."""
+"""Bodies of requests and responses. Field names match the records and the SQL."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 
 
 class Strict(BaseModel):
-    """A name that nobody knows is more likely a slip than a wish."""
+    """Refuses unknown names, because an unknown name is most likely a typing error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,11 +30,11 @@ class Record(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
-# What comes in
+# Requests
 
 
 class NewJob(Strict):
-    """One job of a batch, with options of its own."""
+    """One job of a batch, with its own options."""
 
     payload: JsonValue = None
     priority: Priority | None = None
@@ -45,7 +45,7 @@ class NewJob(Strict):
 
 
 class BatchOptionsBody(Strict):
-    """What all jobs of a batch share."""
+    """Options that all jobs of a batch share."""
 
     task: Name
     priority: Priority | None = None
@@ -68,7 +68,7 @@ class BatchOptionsBody(Strict):
 
 
 class NewBatch(BatchOptionsBody):
-    """Jobs to submit together: bare payloads as `items`, or `jobs` with options of their own."""
+    """Jobs to submit together: payloads as `items`, or `jobs` with their own options."""
 
     items: list[JsonValue] | None = None
     jobs: list[NewJob] | None = None
@@ -81,7 +81,7 @@ class NewBatch(BatchOptionsBody):
 
 
 class Targets(Strict):
-    """Who is told: URLs of webhooks, addresses of mail."""
+    """Targets of notifications: URLs of webhooks, email addresses."""
 
     targets: Annotated[list[Name], Field(min_length=1, max_length=20)]
 
@@ -91,7 +91,7 @@ class NewWebhook(Strict):
 
 
 class LimitChange(Strict):
-    """Slots or a rate over what the code declares, or `reset` to go back to that."""
+    """Slots or a rate that override the code's limit, or `reset` to return to the code's limit."""
 
     slots: Count | Literal["unlimited"] | None = None
     rate: Annotated[int, Field(ge=1, le=2_147_483_647)] | None = Field(
@@ -106,14 +106,14 @@ class LimitChange(Strict):
 class NewSchedule(Strict):
     cron: Name
     task: Name
-    # Any, since the body was JSON: pydantic would walk through all of it once more.
+    # Any, because the body is parsed JSON: pydantic would traverse all of it again.
     payload: Any = None
     timezone: Name = "UTC"
     missed: Missed = Missed.ONCE
     priority: Priority = 0
 
 
-# What goes out
+# Responses
 
 
 class Links(BaseModel):
@@ -163,7 +163,7 @@ class Progress(Record):
 
 
 class Attempt(Record):
-    """An attempt that failed, without what is for operators only."""
+    """A failed attempt, without the details that only operators may see."""
 
     task: str
     attempt: int
@@ -192,7 +192,7 @@ class Cancelled(BaseModel):
 
 
 class Results(BaseModel):
-    """Each in the order of submission; a batch that is not finished has made some of it."""
+    """Results in the order of submission. They are partial until the batch finishes."""
 
     batch: Batch
     results: list[Completed]
@@ -357,7 +357,7 @@ class Version(BaseModel):
 
 
 def inlined(model: type[BaseModel]) -> dict[str, Any]:
-    """A schema that stands by itself, for bodies that FastAPI does not read."""
+    """A self-contained schema, for bodies that FastAPI does not read."""
     schema = model.model_json_schema()
     parts = schema.pop("$defs", {})
 
@@ -400,7 +400,7 @@ def batch(record: BatchRecord, request: Request) -> Batch:
 
 
 def links(id: UUID, request: Request) -> Links:
-    """Below wherever the application has put the router."""
+    """Paths that include the prefix under which the application mounts the router."""
     at = request.url_for("batchmill.get_batch", id=str(id)).path
     return Links(
         self=at,

@@ -44,8 +44,8 @@ async def serve(
     worker: WorkerOptions | None,
     grace: float,
 ) -> None:
-    """Serves a mill until SIGTERM or Ctrl-C, and then until what is under way has ended, but no
-    longer than the grace period."""
+    """Serves a mill until SIGTERM or Ctrl-C. Then finishes the requests in flight, for at most the
+    grace period."""
     app = create_app(mill, settings=settings, worker=worker)
 
     async def check() -> None:
@@ -70,20 +70,20 @@ async def serve_app(
     grace: float,
     check: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """Serves any application, with the bounds on connections that a mill's own service has.
+    """Serves any application, with the same limits on connections as a mill's own service.
 
-    `check` is called when the application has started, before the first request.
+    Calls `check` after the application has started, before the first request.
     """
     raise_handle_limit()
     give_back_large_blocks()
-    # A thread that computes, such as a task's, hands over after a millisecond.
+    # A thread that computes, for example in a task, releases the GIL after a millisecond.
     sys.setswitchinterval(0.001)
     with bound(host, port) as at:
-        # Not left to uvicorn, which would answer what goes wrong here with a stack trace.
+        # Run the lifespan here, because uvicorn would report an error in it with a stack trace.
         async with app.router.lifespan_context(app):
             if check is not None:
                 await check()
-            # What is here now stays: the garbage collector need not go through it again.
+            # These objects live as long as the process, so exclude them from garbage collection.
             gc.collect()
             gc.freeze()
             log.info("Serving on http://%s:%s", host, at.getsockname()[1])
@@ -99,7 +99,7 @@ def configuration(app: Starlette, settings: ServiceSettings, **more: Any) -> uvi
         sharing(app),
         http=partial(BoundedProtocol, connections=Connections(settings)),  # type: ignore[arg-type]
         ws="none",
-        # Whom to believe about addresses is a setting of our own.
+        # The service has its own setting for trusted proxies.
         proxy_headers=False,
         server_header=False,
         backlog=ACCEPTED_AT_ONCE,
@@ -110,12 +110,12 @@ def configuration(app: Starlette, settings: ServiceSettings, **more: Any) -> uvi
 
 
 def sharing(app: Starlette) -> Stepwise:
-    """The application, whose callers share the event loop."""
+    """Wraps the application so that its callers share the event loop."""
     steps = Steps()
 
     def find(scope: Scope) -> Account:
         connection = HTTPConnection(scope)
-        # An application without the service's routes has no keys and no proxies that it trusts.
+        # An application without the service's routes has no keys and no trusted proxies.
         service: Service | None = getattr(app.state, "batchmill", None)
         if service is None:
             return steps.strangers.account(peer_of(connection))
@@ -136,14 +136,14 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            # Asyncio takes one number both for how many wait in the kernel, which should be many,
-            # and for how many are accepted at once, which must not use up all file handles.
+            # Asyncio uses one number for the kernel's backlog, which should be large, and for the
+            # connections accepted at once, which must not use up all file handles.
             each.listen(BACKLOG)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The first signal ends it in order, a second one waits for no request. Uvicorn itself
-        would raise the signal again when all is done, as if that had failed."""
+        """The first signal starts a graceful shutdown; a second one stops waiting for requests.
+        Uvicorn itself would raise the signal again at the end, as if the shutdown had failed."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
@@ -157,7 +157,7 @@ class Server(uvicorn.Server):
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket that has the address but does not listen: nobody can connect before all is ready."""
+    """A bound socket that does not listen: clients cannot connect before the service is ready."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM

@@ -1,4 +1,4 @@
-"""What the routes share: the mill, the settings, and when to stop."""
+"""State that the routes share: the mill, the settings, and the stop signal."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
-        """Of whatever application has the routes; that is where they find this."""
+        """The lifespan of the application with the routes. They get this object from its state."""
         app.state.batchmill = self
         self.stopping.clear()
         async with self._running():
@@ -79,7 +79,7 @@ class Service:
             )
 
     def stop(self) -> None:
-        """Ends the streams, and lets the worker drain meanwhile; other requests are answered."""
+        """Ends the streams and drains the worker. Other requests still get an answer."""
         self.stopping.set()
         if self._worker is not None:
             self._worker.stop()

@@ -1,4 +1,4 @@
-"""Slowing those who guess or flood: each address has so many tries in a period."""
+"""Rate limits against guessing and flooding: each address has a number of tries per period."""
 
 import time
 from collections import OrderedDict
@@ -10,7 +10,7 @@ MOST_ADDRESSES = 20_000
 
 
 class Slowing:
-    """Gives each address `tries` at once; they come back one by one, all of them in `seconds`.
+    """Gives each address `tries` at once. They are restored one by one, all of them in `seconds`.
 
         guesses = Slowing(tries=20, seconds=60)
         if (wait := guesses.allow(address)) is not None:
@@ -18,12 +18,12 @@ class Slowing:
         if await is_right(code):
             guesses.give_back(address)
 
-    A try counts before the guess is looked up, or any number of parallel guesses would pass. With
-    `give_back`, right guesses cost nothing. Where every call counts, for example for mails, use
+    A try counts before the lookup. Otherwise any number of parallel guesses would pass. With
+    `give_back`, correct guesses cost nothing. Where every call counts, for example for mails, use
     `allow` alone.
 
-    It lives in the memory of one process. The table is bounded: the address that tried least
-    recently is forgotten first. The addresses of one IPv6 network count as one.
+    The state is in the memory of one process. The table is bounded: it drops the address with the
+    oldest try first. The addresses of one IPv6 network count as one.
     """
 
     def __init__(
@@ -38,18 +38,18 @@ class Slowing:
         self._seconds = seconds
         self._most = most
         self._clock = clock
-        # When all tries of an address are back. Each try moves this by one pause.
+        # The time when an address has all its tries again. Each try moves it by one pause.
         self._full_at: OrderedDict[str, float] = OrderedDict()
 
     def wait(self, address: str) -> float | None:
         """Seconds until the address may try again, or None if it may try now."""
         left = self._full_at.get(counted_as(address), 0.0) - self._clock()
         over = left + self._pause - self._seconds
-        # A fraction of a microsecond is what floats lose by adding up.
+        # Ignores rounding errors of floats, which are below a microsecond.
         return over if over > 1e-6 else None
 
     def allow(self, address: str) -> float | None:
-        """Counts one try. Returns None if there was one, else the seconds until there is."""
+        """Counts one try and returns None, or returns the seconds until the next try."""
         if (wait := self.wait(address)) is not None:
             return wait
         network = counted_as(address)
@@ -68,7 +68,7 @@ class Slowing:
         return len(self._full_at)
 
     def _forget(self) -> None:
-        """Those that have all their tries back need no entry."""
+        """Removes addresses that have all their tries again, and the oldest above the limit."""
         while self._full_at and (len(self._full_at) > self._most or self._oldest <= self._clock()):
             self._full_at.popitem(last=False)
 

@@ -25,26 +25,26 @@ from batchmill.service.streaming import Streamed, pieces, write
 
 log = logging.getLogger("batchmill.service.streams")
 
-# A proxy must not gather events before it passes them on, nor keep them.
+# Proxies must neither buffer nor cache events.
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-# How long an EventSource waits before it comes back, in milliseconds.
+# The delay before an EventSource reconnects, in milliseconds.
 BEGIN = b"retry: 2000\n\n"
 KEEP_ALIVE = b":\n\n"
 FAREWELL_SECONDS = 1.0
 
-# Writes events in another format.
+# Encodes events in another format.
 Frames = Callable[[list[Event]], Awaitable[list[bytes]]]
 
 
 class TooManyStreams(QuotaExceeded):
-    """The caller follows as many batches at once as it may."""
+    """The caller has reached its limit of simultaneous streams."""
 
     code = "too_many_streams"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """`patience` is for a client that does not read; after that many seconds it is dropped."""
+    """The server drops a client that does not read for `patience` seconds."""
 
     keep_alive: float = 15.0
     patience: float = 30.0
@@ -53,8 +53,8 @@ class StreamOptions:
 
 
 class Streams:
-    """The streams of a process: how many there may be, that all end when it is told to stop, and
-    those of a key that is valid no more a while after."""
+    """The streams of a process. Limits their number, ends all of them when the process stops, and
+    ends the streams of a key soon after the key becomes invalid."""
 
     def __init__(self, mill: Mill, stopping: asyncio.Event, options: StreamOptions | None = None):
         self.options = options or StreamOptions()
@@ -91,10 +91,10 @@ class Streams:
         key: str | None = None,
         frames: Frames | None = None,
     ) -> Response:
-        """The answer to someone who sees batches as `client` does.
+        """Streams a batch to a client with the read access of `client`.
 
-        Who knows all of a batch that is over gets 204, at which an EventSource stops coming back.
-        `frames` writes events in another way than they are here, for each client anew.
+        Returns 204 if the batch is over and the caller has all its events: an EventSource then
+        stops reconnecting. `frames` encodes events in another format, separately for each client.
         """
         self.check_room(client.tenant)
         follower = await client.engine.hub.follow(batch_id, after, client.store.batches)
@@ -146,8 +146,8 @@ class Streams:
 
 
 class EventStream(Streamed):
-    """What has come goes to the client together. Nothing is gathered for one that does not read:
-    it stays where it is in the log, and is dropped if that lasts."""
+    """Sends all available events together. Buffers nothing for a client that does not read: its
+    position in the log stays the same, and it is dropped after a while."""
 
     media_type = "text/event-stream"
 
@@ -175,7 +175,7 @@ class EventStream(Streamed):
             async with self._open_until:
                 await send(self._start())
                 await write(send, BEGIN, self.patience)
-                # Who comes while the process stops is not refused: an EventSource would give up.
+                # Accept clients while the process stops: a refused EventSource does not reconnect.
                 while not self._streams.is_stopping and (frames := await self._next()):
                     for piece in pieces(frames):
                         await write(send, piece, self.patience)
@@ -183,12 +183,12 @@ class EventStream(Streamed):
             await write(send, b"", FAREWELL_SECONDS)
 
     async def _next(self) -> list[bytes]:
-        """What has come, or a sign of life if nothing does; nothing once the log has ended."""
+        """New events, or a keep-alive if there are none; an empty list after the end of the log."""
         try:
             found = await self._come()
             return [KEEP_ALIVE] if found is None else await self._encode(found)
         except NotFound:
-            # Deleted meanwhile: whoever comes back is told so.
+            # The batch was deleted. A client that reconnects gets an error.
             return []
 
     async def _encode(self, entries: list[Entry]) -> list[bytes]:
@@ -205,7 +205,7 @@ class EventStream(Streamed):
 
 
 def encoded(entry: Entry) -> bytes:
-    """Each event is encoded once, for all streams."""
+    """Encodes each event once, for all streams."""
     if entry.encoded is None:
         entry.encoded = frame(entry.event)
     return entry.encoded
@@ -216,5 +216,5 @@ def frame(event: Event) -> bytes:
 
 
 def written(number: int, type: str, data: Any) -> bytes:
-    """An event as it goes over the wire."""
+    """An event in the wire format."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (number, type.encode(), to_json(data))

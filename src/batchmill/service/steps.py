@@ -1,7 +1,7 @@
-"""The event loop, shared out by time: a caller with many requests delays only its own.
+"""Divides the time of the event loop: a caller with many requests delays only its own.
 
-A request runs in steps, each from one wait to the next. A step that would delay a caller who has
-used less of the loop waits for its turn. Where nobody else has work, nothing waits.
+A request runs in steps, each from one wait to the next. A step waits for its turn if it would delay
+a caller that has used less of the loop. If no other caller has work, no step waits.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from batchmill.urgency import is_urgent
 
-# What a caller that was idle may use before the others go first.
+# Time that a caller may use after it was idle, before the others go first.
 CREDIT_SECONDS = 0.05
-# What the steps of one iteration of the event loop may take: then it looks for new input.
+# Time for the steps of one iteration of the event loop. After it, the loop polls for new input.
 ITERATION_SECONDS = 0.001
-# Beyond so many, some that are idle are forgotten.
+# Above this number, some idle callers are forgotten.
 MOST_CALLERS = 1_000
-# How far the last step counts in the average.
+# The weight of the last step in the average.
 NEWEST = 0.05
 
 
 class Member(ABC):
     """A member of a group. The member that has used least goes first. `used` is in seconds; only
-    the difference between the members of one group has a meaning."""
+    differences between members of one group are meaningful."""
 
     def __init__(self, group: "Group | None"):
         self.group = group
@@ -43,7 +43,7 @@ class Member(ABC):
 
     @abstractmethod
     def pop(self) -> asyncio.Future[None]:
-        """Takes the next step that waits. The caller knows that there is one."""
+        """Takes the next waiting step. Call it only if there is one."""
 
     def queue(self) -> None:
         if self.group is not None and not self.is_queued and self.has_work():
@@ -51,7 +51,7 @@ class Member(ABC):
 
     @property
     def places(self) -> Iterator[tuple["Group", "Member"]]:
-        """Its group and itself, then the group of that group and that group, and so on."""
+        """Its group and itself, then that group's parent and that group, and so on."""
         member: Member = self
         while (group := member.group) is not None:
             yield group, member
@@ -59,7 +59,7 @@ class Member(ABC):
 
 
 class Account(Member):
-    """What one caller has used, and its steps that wait."""
+    """The time that one caller has used, and its waiting steps."""
 
     def __init__(self, group: "Group"):
         super().__init__(group)
@@ -85,7 +85,7 @@ class Account(Member):
 class Group(Member):
     def __init__(self, group: "Group | None" = None):
         super().__init__(group)
-        # What the members with work have used at least. It never goes back.
+        # The least time that a member with work has used. It never decreases.
         self._place = 0.0
         self._accounts: dict[str, Account] = {}
         self._heap: list[tuple[float, int, Member]] = []
@@ -117,7 +117,7 @@ class Group(Member):
         return granted
 
     def enter(self, member: Member) -> None:
-        """An idle member saves up no more time than its credit."""
+        """An idle member accumulates no more time than its credit."""
         member.used = max(member.used, self._place - CREDIT_SECONDS)
 
     def is_next(self, member: Member) -> bool:
@@ -131,20 +131,20 @@ class Group(Member):
         self._place = max(self._place, min(member.used, self._least()))
 
     def _least(self) -> float:
-        """What the member that is next has used; infinity if nobody waits."""
+        """The time that the next member has used; infinity if no member waits."""
         while self._heap:
             place, _, member = self._heap[0]
             if place == member.used and member.has_work():
                 return place
-            # It has used more since it was queued, or waits for nothing any more.
+            # The member has used more since it was queued, or has no waiting step any more.
             heapq.heappop(self._heap)
             member.is_queued = False
             member.queue()
         return math.inf
 
     def _forget(self) -> None:
-        """Forgets half of the idle callers, those that have used least. A caller that comes back
-        gets its credit anew."""
+        """Forgets half of the idle callers, those that have used least. A caller that returns gets
+        a new credit."""
         idle = [name for name, each in self._accounts.items() if not each.has_work()]
         idle.sort(key=lambda name: self._accounts[name].used)
         for name in idle[: len(idle) // 2 + 1]:
@@ -152,21 +152,21 @@ class Group(Member):
 
 
 class Steps:
-    """Divides the time of the event loop between tenants. All strangers together get as much as one
-    tenant, so many addresses do not help; that time is divided between their addresses."""
+    """Divides the time of the event loop between tenants. All callers without a known key share the
+    time of one tenant, so many addresses do not help. Their addresses divide that time."""
 
     def __init__(self, clock: Callable[[], float] = time.thread_time):
         self.tenants = Group()
         self.strangers = Group(self.tenants)
         self._clock = clock
-        # What steps have used in this iteration of the event loop.
+        # The time that steps have used in this iteration of the event loop.
         self._used = 0.0
         self._average = ITERATION_SECONDS / 10
         self._is_pumping = False
 
     @coroutine
     def run(self, caller: Account, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
-        """Does the work of a request for its caller, whatever it awaits."""
+        """Runs the work of a request on its caller's account, whatever it awaits."""
         value: Any = None
         error: BaseException | None = None
         while True:
@@ -214,7 +214,7 @@ class Steps:
             asyncio.get_running_loop().call_soon(self._pump)
 
     def _pump(self) -> None:
-        """Runs once in each iteration of the loop, as long as there are steps."""
+        """Runs once per iteration of the loop, as long as there are steps."""
         self._is_pumping = False
         self._used = 0.0
         expected = 0.0
@@ -225,7 +225,7 @@ class Steps:
 
 
 class Stepwise:
-    """An ASGI application whose requests share the event loop; `find` tells whose a request is."""
+    """An ASGI application whose requests share the event loop; `find` returns the caller."""
 
     def __init__(self, app: ASGIApp, steps: Steps, find: Callable[[Scope], Account]):
         self._app = app

@@ -1,4 +1,4 @@
-"""Knowing that the process is about to stop before the server waits for streams to end."""
+"""Detects that the process is stopping before the server waits for streams to end."""
 
 import asyncio
 import signal
@@ -13,10 +13,10 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def called_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Calls `stop` when the server is signalled, and leaves the rest to the server.
+    """Calls `stop` when the server receives a signal, and leaves the rest to the server.
 
-    A server tells an application that it stops only when all answers are sent, and streams do not
-    end before they are told.
+    A server notifies an application only after all answers are sent, and streams do not end until
+    they are notified.
     """
     loop, servers = asyncio.get_running_loop(), handlers()
 
@@ -35,7 +35,7 @@ def called_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def handlers() -> dict[int, Callable[[int, FrameType | None], Any]]:
-    """Those of the server; a signal that has none is left alone, and so are all in a thread."""
+    """The server's signal handlers. Only callable ones, and none outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     found = {number: signal.getsignal(number) for number in SIGNALS}

@@ -1,5 +1,5 @@
-"""Bodies that are written while they are made. Nothing is gathered for a client that does not read:
-what makes the body waits, and holds no connection to the database meanwhile."""
+"""Bodies that are written while they are produced. Nothing is buffered for a client that does not
+read: the producer waits, and holds no database connection meanwhile."""
 
 import asyncio
 import logging
@@ -28,8 +28,8 @@ class Stalled(Exception):
 
 
 class Streamed(Response, ABC):
-    """Ends when the client leaves. One that reads nothing for `patience` seconds is dropped, if the
-    server lets us; in any case the response lasts, and counts, as long as the connection."""
+    """Ends when the client disconnects. Drops a client that reads nothing for `patience` seconds,
+    if the server supports it. The response lasts, and counts, as long as the connection."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class Streamed(Response, ABC):
             hang_up(receive)
             await watching
         except OSError:
-            # Some servers raise it for a client that is gone.
+            # Some servers raise this when the client has disconnected.
             pass
         finally:
             await end(watching)
 
     @abstractmethod
     async def _send_all(self, send: Send) -> None:
-        """Sends head and body. Raises `Stalled` if the client reads nothing for too long."""
+        """Sends headers and body. Raises `Stalled` if the client reads nothing for too long."""
 
     def end(self) -> None:
         # It may be ending already.
@@ -85,7 +85,7 @@ class Streamed(Response, ABC):
 
 class InPieces(Response):
     """A body that all clients share. A client that does not read it costs the buffer of its
-    connection, and not a copy of the whole."""
+    connection, not a copy of the whole body."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = {"status": self.status_code, "headers": self.raw_headers}
@@ -97,7 +97,7 @@ class InPieces(Response):
 
 
 class TooManyDownloads(QuotaExceeded):
-    """The caller downloads as much at once as it may."""
+    """The caller has reached its limit of simultaneous downloads."""
 
     code = "too_many_downloads"
 
@@ -110,7 +110,7 @@ class DownloadOptions:
 
 
 class Downloads:
-    """The bodies that a process is writing, except streams of events, and how many there may be."""
+    """Limits the number of bodies that a process writes at once, except streams of events."""
 
     def __init__(self, options: DownloadOptions):
         self._options = options
@@ -128,8 +128,8 @@ class Downloads:
         return Download(self, tenant, chunks, self._options.patience, headers, status, media_type)
 
     def patient(self, response: Response, tenant: str | None) -> Response:
-        """An answer that is large and ready, written and counted as others are. It may be refused,
-        so it must not be the answer to a request that has changed something."""
+        """Writes and counts a large, complete answer like a download. The download may be refused,
+        so the request must not have changed anything."""
         body = getattr(response, "body", b"")
         if isinstance(response, Streamed) or len(body) <= PIECE:
             return response
@@ -179,7 +179,7 @@ class Download(Streamed):
                 with self._downloads.entered(self._tenant):
                     await super().__call__(scope, receive, send)
             except (ServerFull, TooManyDownloads) as error:
-                # Nothing has been sent yet: room is taken before all else.
+                # Nothing has been sent yet, because the room is taken first.
                 await answer(error)(scope, receive, send)
 
     async def _send_all(self, send: Send) -> None:
@@ -192,7 +192,7 @@ class Download(Streamed):
 
 
 async def write(send: Send, body: bytes, patience: float) -> None:
-    """Sends a piece of the body; an empty one is the last."""
+    """Sends a piece of the body; an empty piece ends the body."""
     try:
         async with asyncio.timeout(patience):
             await send({"type": "http.response.body", "body": body, "more_body": bool(body)})
@@ -205,8 +205,7 @@ async def once(body: bytes) -> AsyncIterator[bytes]:
 
 
 async def pieces_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Small chunks together and large ones in parts: a server takes whatever it is given at once
-    into memory."""
+    """Joins small chunks and splits large ones, because a server holds each piece in memory."""
     gathered: list[bytes] = []
     size = 0
     async for chunk in chunks:
@@ -226,7 +225,7 @@ async def pieces_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
-    """Together as far as may be: what is sent is copied, once for each client."""
+    """Joins frames into large pieces, because each send is copied for each client."""
     gathered: list[bytes] = []
     size = 0
     for each in frames:
@@ -240,8 +239,8 @@ def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def hang_up(receive: Receive) -> None:
-    """ASGI can only close a connection, which waits for a client that does not read. What uvicorn
-    receives from can do better, unless a middleware wraps it."""
+    """Aborts the connection. ASGI can only close it, which waits for a client that does not read.
+    Uvicorn's `receive` gives access to the transport, unless a middleware wraps it."""
     transport = getattr(getattr(receive, "__self__", None), "transport", None)
     if transport is not None:
         transport.abort()

@@ -1,4 +1,4 @@
-"""A submit, in one transaction with all that belongs to it; its body is JSON, or a form."""
+"""A submit, in one transaction with everything that belongs to it. The body is JSON or a form."""
 
 from collections.abc import AsyncIterable, Iterable
 from typing import Any

@@ -15,8 +15,8 @@ FIRST = UUID(int=0)
 
 
 class Room(NamedTuple):
-    """How many bytes a file may take up, how many its tenant has used by then, and how many all of
-    its files may; None is without a bound."""
+    """How many bytes are granted to a file, how many bytes its tenant then uses, and how many the
+    tenant's files may use in all; None means no limit."""
 
     granted: int
     used: int
@@ -68,7 +68,7 @@ class ArtifactStore:
     async def grow(
         self, id: UUID, *, at_least: int, at_most: int, quota: int | None
     ) -> Room | None:
-        """None if nobody waits for the file any more."""
+        """None if the file is no longer expected."""
         (row,) = await self._database.rows(
             "grow_artifact", id=id, at_least=at_least, at_most=at_most, quota=quota
         )
@@ -79,7 +79,7 @@ class ArtifactStore:
         return _record(found[0]) if found else None
 
     async def give_up(self, id: UUID) -> Place | None:
-        """Where its bytes are; None if there is no such file."""
+        """The place of its bytes; None if the file does not exist."""
         key = await self._database.value("give_up_artifact", id=id)
         return None if key is None else Place(id, key)
 
@@ -92,7 +92,8 @@ class ArtifactStore:
     async def get(
         self, id: UUID, *, tenant: str | None = None, fence: int | None = None
     ) -> ArtifactRecord:
-        """Of one tenant, if that is given; with a fence, also what that attempt has written."""
+        """With a `tenant`, only that tenant's artifact. With a `fence`, also a file that this
+        attempt has stored but that is not kept yet."""
         found = await self._database.rows("artifact", id=id, tenant=tenant, fence=fence)
         if not found:
             raise NotFound(f"There is no artifact {id}.")
@@ -122,7 +123,7 @@ class ArtifactStore:
     async def of_results(
         self, batch_id: UUID, positions: Sequence[int]
     ) -> dict[int, list[ArtifactRecord]]:
-        """What completed jobs hand over, by their positions."""
+        """The files that completed jobs made or name in their results, by the jobs' positions."""
         found: dict[int, list[ArtifactRecord]] = {}
         for row in await self._database.rows(
             "artifacts_of_results", batch=batch_id, positions=list(positions)
@@ -131,7 +132,7 @@ class ArtifactStore:
         return found
 
     async def orphans(self, most: int) -> list[Place]:
-        """Files that nothing needs any more, at most so many."""
+        """At most `most` files that nothing needs any more."""
         return [Place(**row) for row in await self._database.rows("collect_litter", most=most)]
 
     async def put_off(self, ids: Sequence[UUID], seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What an attempt writes before it ends, and outcomes that are recorded outside of a delivery."""
+"""What an attempt writes before it ends, and outcomes that are recorded without a delivery."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -26,18 +26,18 @@ class AttemptStore:
             raise lease_lost(claim)
 
     async def check_job(self, task: str, key: str, payload: str) -> None:
-        """Raises InvalidInput if the task does not take this payload or this key."""
+        """Raises InvalidInput if the task does not accept this payload or this key."""
         await self._database.value("check_job", task=task, key=key, payload=payload)
 
     async def finish(self, outcomes: Collection[Outcome]) -> list[int]:
-        """Records outcomes. Returns the jobs that are no longer these attempts'."""
+        """Records outcomes. Returns the jobs that these attempts no longer hold."""
         return await self._database.value("finish", **finish_call(outcomes))
 
     @asynccontextmanager
     async def completing(
         self, claim: Claim, completed: Callable[[], Outcome]
     ) -> AsyncIterator[AsyncConnection[Any]]:
-        """A transaction that commits what the block writes together with the job's completion."""
+        """A transaction that commits the block's writes together with the job's completion."""
         async with self._database.transaction() as conn:
             yield conn
             with translated():

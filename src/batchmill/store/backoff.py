@@ -1,4 +1,4 @@
-"""Waiting between tries, longer each time, never in step with others, and not noisy about it."""
+"""Growing, randomised pauses between tries, and rate-limited warnings."""
 
 import asyncio
 import logging
@@ -6,12 +6,13 @@ import random
 import time
 from typing import ClassVar
 
-# Jobs run again within about so many seconds after the database is back.
+# Jobs run again within about this many seconds after the database is back.
 LONGEST = 1.0
 
 
 class Backoff:
-    # Shared: when the database is gone, every part notices, and one line a second says it.
+    # Shared by the process: when the database is gone, every part notices, but only one line per
+    # second is logged.
     _warned_at: ClassVar[float] = float("-inf")
 
     def __init__(self, base: float = 0.1, longest: float = LONGEST):
@@ -31,7 +32,7 @@ class Backoff:
         return random.uniform(bound / 2, bound)
 
     def warn(self, log: logging.Logger, message: str, *args: object) -> None:
-        """At most one line a second in this process."""
+        """Logs at most one line per second in this process."""
         if time.monotonic() - Backoff._warned_at >= 1:
             Backoff._warned_at = time.monotonic()
             log.warning(message, *args)

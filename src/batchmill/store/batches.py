@@ -45,8 +45,8 @@ class BatchStore:
     async def page(
         self, which: Filter, before: tuple[datetime, UUID] | None
     ) -> tuple[list[BatchRecord], bool]:
-        """The newest, or those that come after that one in the list: fewer than `count` if their
-        labels are large; and whether there are more."""
+        """Returns a page of the newest batches, or of those that follow `before`, and whether there
+        are more. The page is shorter than `count` if the labels are large."""
         count = page_size(which)
         found, candidates = await self._list(
             {**which, "count": count + 1}, before, bytes=PAGE_BYTES
@@ -55,7 +55,7 @@ class BatchStore:
         return shown, candidates > len(shown)
 
     async def cancel(self, id: UUID) -> int:
-        """How many jobs this cancels; none if the batch has finished or is cancelled already."""
+        """Returns how many jobs this cancels; 0 if the batch is finished or already cancelled."""
         running = await self._database.value("begin_cancel", batch=id)
         if running is None:
             return 0
@@ -73,18 +73,18 @@ class BatchStore:
         return ended
 
     async def retry(self, id: UUID) -> int:
-        """Makes all failed jobs ready again; how many there are."""
+        """Makes all failed jobs ready again and returns their number."""
         return await self._database.value("retry_batch", batch=id)
 
     async def delete(self, id: UUID) -> None:
         await self._database.value("delete_batch", batch=id)
 
     async def watch(self, id: UUID) -> None:
-        """From now on, for a minute, changes of the batch are notified."""
+        """Enables notifications about changes of the batch for one minute."""
         await self._database.rows("watch_batch", batch=id)
 
     async def events(self, id: UUID, after: int, count: int) -> EventPage:
-        """The events after that number, at most so many."""
+        """At most `count` events after number `after`."""
         found = await self._database.rows("events_after", batch=id, after=after, count=count)
         if not found:
             raise no_such_batch(id)
@@ -108,7 +108,7 @@ class BatchStore:
         before: tuple[datetime, UUID] | None = None,
         bytes: int | None = None,
     ) -> tuple[list[BatchRecord], int]:
-        """The batches that fit into so many bytes, and how many there are without that bound."""
+        """The batches that fit into `bytes`, and how many there would be without that bound."""
         at, id = before or (None, None)
         params = filter_params(BatchState, which)
         found = await self._database.rows(

@@ -10,7 +10,8 @@ from batchmill.store.errors import translated
 
 
 class DedicatedConnection:
-    """Made when first used, and anew after any failure; spares what a pool asks of a connection."""
+    """Opened on first use, and again after any failure. Avoids the overhead of taking a connection
+    from a pool."""
 
     def __init__(self, database: PooledDatabase, patience: float):
         self._database = database
@@ -27,7 +28,7 @@ class DedicatedConnection:
                             self._conn = await self._database.connect()
                         found = await rows(self._conn, name, params)
             except BaseException:
-                # Whatever happened, the connection may still have an answer to come.
+                # After any error, an answer may still be outstanding on the connection.
                 await self.close()
                 raise
         return next(iter(found[0].values())) if found else None

@@ -32,13 +32,14 @@ log = logging.getLogger("batchmill.store")
 OLDEST_SERVER = 15
 TRIES = 5
 
-# Their parameters are not written into the text of a statement, which Postgres logs if it fails.
+# The parameters of these are sent separately from the statement text, because Postgres logs the
+# text of a statement that fails.
 WITH_PAYLOADS = frozenset({"submit", "enqueue", "save_schedule"})
 
-# The cost of these grows with the batch.
+# The cost of these queries grows with the size of the batch.
 LONG_QUERIES = frozenset({"begin_cancel", "cancel_step", "retry_batch", "delete_batch"})
 
-# A peer that vanished is noticed in seconds, not after the kernel's two hours.
+# A lost peer is noticed within seconds, not after the kernel's default of two hours.
 PATIENCE = {
     "connect_timeout": 5,
     "keepalives_idle": 5,
@@ -63,26 +64,26 @@ class Timeouts(NamedTuple):
 
 
 class Database(ABC):
-    """The one way to run named queries: as the engine, which has all tenants, or as one tenant."""
+    """Runs named queries: as the engine, which sees all tenants, or as one tenant."""
 
     shares: Shares
-    # The submits with an idempotency key that are under way here, by tenant and key.
+    # Locks of the submits with an idempotency key in this process, by tenant and key.
     in_flight: WeakValueDictionary[tuple[str, str], asyncio.Lock]
 
     @abstractmethod
     def connection(self, kind: Kind = "short") -> AbstractAsyncContextManager[PooledConnection]:
-        """A connection of the pool. The `kind` matters to tenants only: see `store/shares.py`."""
+        """A connection from the pool. `kind` matters only for tenants: see `store/shares.py`."""
 
     @abstractmethod
     def transaction(self, kind: Kind = "short") -> AbstractAsyncContextManager[PooledConnection]:
-        """The same, inside a transaction."""
+        """A connection from the pool, in a transaction."""
 
     @abstractmethod
     async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
-        """The rows of the last of these queries; they are one transaction."""
+        """Runs the queries in one transaction and returns the rows of the last one."""
 
     async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
-        """The rows of a named query. Deadlocks and serialization failures are tried again."""
+        """The rows of a named query. Retries after deadlocks and serialization failures."""
         kind = "long" if name in LONG_QUERIES else "short"
         for attempt in range(1, TRIES + 1):
             try:
@@ -94,7 +95,7 @@ class Database(ABC):
         raise AssertionError("unreachable")
 
     async def row(self, name: str, /, **params: Any) -> dict[str, Any] | None:
-        """The first row, if there is one."""
+        """The first row, or None."""
         found = await self.rows(name, **params)
         return found[0] if found else None
 
@@ -104,12 +105,12 @@ class Database(ABC):
         return next(iter(found.values())) if found else None
 
     async def page(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
-        """A part of a list, for a query that reads indexes in their order."""
+        """One page of a list, for a query that must read indexes in order."""
         return await self._run("short", ("read_in_order", {}), (name, params))
 
     async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
-        """For a query that locks a whole table. If the table is in use, it is left for later:
-        waiting would block everyone else."""
+        """For a query that locks a whole table. If the table is in use, it does nothing and leaves
+        the work for later: a waiting lock would block all other users of the table."""
         try:
             async with self.transaction() as conn:
                 await conn.execute("set local lock_timeout = '200ms'")
@@ -121,8 +122,8 @@ class Database(ABC):
 
 
 class PooledDatabase(Database):
-    """Has the pool. Behind a pooler in transaction mode it keeps nothing in a session: no prepared
-    statements, no LISTEN, settings only inside a transaction.
+    """Owns the pool. Behind a pooler in transaction mode it keeps no session state: no prepared
+    statements, no LISTEN, and settings only inside a transaction.
 
     `dsn` may be a function, which is called when the database is opened. `prepare` is called with
     the first connection.
@@ -203,7 +204,7 @@ class PooledDatabase(Database):
         self.dsn = dsn
 
     async def _look(self) -> None:
-        """What kind of server this is, and whether it can be used."""
+        """Detects a pooler, and checks that the server can be used."""
         async with await self.connect() as conn:
             version = conn.info.server_version // 10_000
             if version < OLDEST_SERVER:
@@ -222,9 +223,9 @@ class PooledDatabase(Database):
 
 
 class TenantDatabase(Database):
-    """The same database as one tenant sees it. Every transaction takes the role and the tenant for
-    itself, so a connection that goes back to a pool, ours or PgBouncer's, carries nothing over. A
-    tenant has a share of the connections; a request beyond it waits without one."""
+    """The database as one tenant sees it. Every transaction sets the role and the tenant itself, so
+    a connection that returns to a pool, ours or PgBouncer's, keeps neither. A tenant has a share of
+    the connections. A request beyond the share waits without a connection."""
 
     def __init__(self, whole: PooledDatabase, tenant: str, timeouts: Timeouts | None = None):
         self._whole = whole
@@ -259,7 +260,7 @@ class TenantDatabase(Database):
     @asynccontextmanager
     async def _shared(self, kind: Kind) -> AsyncIterator[PooledConnection]:
         async with self.shares.of(kind).taken(self._tenant), self._whole.connection() as conn:
-            # A large submit reads its body meanwhile, and has its connection for long in any case.
+            # A large submit reads its body here, and holds its connection for long in any case.
             with nullcontext() if kind == "large" else urgent():
                 yield conn
 
@@ -272,7 +273,7 @@ class TenantDatabase(Database):
 
 
 def check_dsn(dsn: str) -> None:
-    """What is wrong with it is not quoted: it may well be a part of the password."""
+    """The error does not quote the invalid part, because it may belong to the password."""
     if not _is_readable(dsn):
         raise ConfigurationError(
             "The address of the database cannot be read: write it as "
@@ -300,10 +301,10 @@ async def rows(
 
 
 async def at_once(conn: AsyncConnection[Any], *calls: Call) -> list[dict[str, Any]]:
-    """What the last of these queries gives. They are one message, which Postgres runs as one
-    transaction: a BEGIN and a COMMIT around them would be two round trips more."""
+    """Returns the rows of the last of these queries. They are sent as one message, which Postgres
+    runs as one transaction. BEGIN and COMMIT would cost two more round trips."""
     text = ";\n".join(queries()[name] for name, _ in calls)
-    # Parameters beside the text would allow one statement only: here they are written into it.
+    # With separate parameters a message holds only one statement, so they go into the text.
     cursor = AsyncClientCursor(conn, row_factory=dict_row)
     await cursor.execute(text.encode(), ChainMap(*(dict(params) for _, params in calls)))
     while cursor.nextset():
@@ -312,14 +313,14 @@ async def at_once(conn: AsyncConnection[Any], *calls: Call) -> list[dict[str, An
 
 
 async def rolled_back(conn: AsyncConnection[Any]) -> None:
-    """A connection that cannot do even that is broken, and is not used again."""
+    """If the rollback fails, the connection is broken and is not used again."""
     if conn.pgconn.transaction_status != TransactionStatus.IDLE:
         with suppress(psycopg.Error):
             await conn.execute("rollback")
 
 
 async def _is_pooled(conn: AsyncConnection[Any]) -> bool:
-    """A pooler hands out a process id of its own making; Postgres tells the real one."""
+    """A pooler gives the client a made-up process id; `pg_backend_pid()` is the real one."""
     cursor = await conn.execute("select pg_backend_pid() as pid")
     row = await cursor.fetchone()
     return row is None or row["pid"] != conn.info.backend_pid

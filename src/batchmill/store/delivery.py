@@ -1,4 +1,4 @@
-"""How a worker gets jobs from Postgres and hands back how they ended."""
+"""How a worker gets jobs from Postgres and returns their outcomes."""
 
 from collections.abc import Collection, Iterable, Mapping
 from time import monotonic
@@ -20,7 +20,7 @@ class PostgresDelivery:
 
     def __init__(self, database: PooledDatabase, patience: float = 15):
         self._database = database
-        # One for both: a claim and a completion of one worker mostly lock the same lanes.
+        # Shared, because claims and completions of one worker mostly lock the same lanes.
         self._connection = DedicatedConnection(database, patience)
         self._since = "0"
         self._scanned_at = monotonic()
@@ -29,8 +29,9 @@ class PostgresDelivery:
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Delivered:
         if demand is None:
             return Delivered(await self._connection.value("finish", **finish_call(outcomes)))
-        # If the connection breaks, the next one may lead to a server that lost commits, where older
-        # transaction ids are issued once more. A pooler may hide that from us.
+        # If the connection breaks, the next one may reach a server that lost commits and issues
+        # older transaction ids again. A pooler may hide that, so the position is reset before every
+        # call.
         since, self._since = self._position(), "0"
         call = claim_call(demand, since, self._turns)
         if outcomes:
@@ -48,7 +49,7 @@ class PostgresDelivery:
         )
 
     def _position(self) -> str:
-        """From where on submitted jobs are looked for; now and then that is the beginning."""
+        """Where to start looking for submitted jobs; from time to time, the beginning."""
         if monotonic() - self._scanned_at < SCAN_SECONDS:
             return self._since
         self._scanned_at = monotonic()
@@ -66,8 +67,7 @@ class PostgresDelivery:
 
 
 class Turns:
-    """Whose turn it is: tenants take turns in each task, and a claim goes on where the last one
-    stopped."""
+    """Tenants take turns in each task. A claim continues after the last one's final tenant."""
 
     def __init__(self) -> None:
         self.claims = 0
@@ -82,7 +82,7 @@ class Turns:
 
 
 def claim_call(demand: Demand, since: str, turns: Turns) -> dict[str, Any]:
-    """What the query `claim` takes. Submitted jobs are looked for from `since` on."""
+    """The parameters of the query `claim`. It looks for submitted jobs from `since` on."""
     return {
         "worker": demand.worker,
         "tasks": list(demand.wants),
@@ -97,7 +97,7 @@ def claim_call(demand: Demand, since: str, turns: Turns) -> dict[str, Any]:
 
 
 def claims(answer: Mapping[str, Any]) -> list[Claim]:
-    """Jobs and lanes come by columns, which costs Postgres and us the least."""
+    """Jobs and lanes arrive as columns, which is cheapest for Postgres and for Python."""
     if answer["claimed"] is None:
         return []
     lanes, jobs = answer["claimed"]["lanes"], answer["claimed"]["jobs"]
@@ -106,7 +106,7 @@ def claims(answer: Mapping[str, Any]) -> list[Claim]:
 
 
 def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
-    """What the query `finish` takes."""
+    """The parameters of the query `finish`."""
     return {
         "ids": array(outcome.claim.id for outcome in outcomes),
         "fences": array(outcome.claim.fence for outcome in outcomes),
@@ -118,12 +118,12 @@ def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
 
 
 def array(values: Iterable[int | str]) -> str:
-    """Numbers and names as Postgres reads them: the driver would judge each by itself first."""
+    """Formats numbers and names as a Postgres array: the driver would inspect each value first."""
     return f"{{{','.join(map(str, values))}}}"
 
 
 def _detail(outcome: Outcome) -> str:
-    """Results and payloads are JSON already: they go in as they are."""
+    """Results and payloads are already JSON and are inserted unchanged."""
     if outcome.kind == "completed":
         return outcome.result or "null"
     if outcome.kind == "advance":
@@ -139,6 +139,6 @@ def _progress(outcomes: Collection[Outcome]) -> str | None:
 
 
 def report_call(reports: Iterable[tuple[Claim, Progress]]) -> dict[str, Any]:
-    """What the query `report_progress` takes."""
+    """The parameters of the query `report_progress`."""
     said = [{"id": c.id, "fence": c.fence, "progress": progress} for c, progress in reports]
     return {"reports": to_json(said).decode()}

@@ -1,4 +1,4 @@
-"""From what psycopg raises to what batchmill raises."""
+"""Translates psycopg's errors into batchmill's."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ OWN: dict[str, type[BatchmillError]] = {
     "BM014": NotAnEntryPoint,
 }
 OVER_QUOTA = "BM011"
-# Data that does not fit (22), or more of it than there may be (54).
+# SQLSTATE classes: invalid data (22) and exceeded program limits (54).
 UNSTORABLE = {"22", "54"}
 NO_SCHEMA = {"3F000", "42P01", "42883", "42704"}
 TRY_AGAIN = {"40001", "40P01"}
@@ -46,19 +46,19 @@ LOCK_TIMEOUT = "55P03"
 NO_TRANSACTION = "25P01"
 CANCELLED = "57014"
 
-# What a connection says when the server is gone, going, not ready yet, or a standby now.
+# Raised when the server is gone, is shutting down, is not ready yet, or is now a standby.
 GONE = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """True if another connection, or the same one later, may do better."""
+    """True if another connection, or the same one later, may succeed."""
     if isinstance(error, DatabaseUnavailable):
         return not isinstance(error, MillClosed)
     return isinstance(error, GONE) or getattr(error, "sqlstate", None) == READ_ONLY
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Also where it was translated already."""
+    """Also true for an error that has already been translated."""
     return READ_ONLY in (getattr(e, "sqlstate", None) for e in (error, error.__cause__))
 
 
@@ -73,7 +73,7 @@ def translated() -> Iterator[None]:
     except BatchmillError:
         raise
     except Exception as error:
-        # SQLAlchemy and Django wrap what the driver raised.
+        # SQLAlchemy and Django wrap the driver's errors.
         cause = getattr(error, "orig", None) or error.__cause__
         if isinstance(cause, psycopg.Error) and (ours := translate(cause)) is not cause:
             raise ours from error

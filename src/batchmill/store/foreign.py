@@ -1,7 +1,7 @@
-"""Submitting on a connection that belongs to the caller, inside their transaction.
+"""Submits on the caller's connection, inside the caller's transaction.
 
-For connections and sessions of psycopg, SQLAlchemy and Django, async or not: only with an async one
-is there anything to wait for.
+Supports connections and sessions of psycopg, SQLAlchemy and Django, async or not. Only an async
+connection ever waits.
 """
 
 import inspect
@@ -40,12 +40,12 @@ async def _value_on(connection: Any, name: str, params: dict[str, Any]) -> Any:
 
 @asynccontextmanager
 async def savepoint(connection: Any) -> AsyncIterator[None]:
-    """What is written in the block is undone if it fails, and only that."""
+    """If the block fails, rolls back only what was written in the block."""
     await _run_on(connection, "begin_submit")
     try:
         yield
     except BaseException:
-        # If the connection is gone, so is all that was written; the first error says more.
+        # If the connection is lost, so are all its writes; the first error is the more useful one.
         with suppress(Exception):
             await _run_on(connection, "undo_submit")
             await _run_on(connection, "end_submit")
@@ -54,7 +54,8 @@ async def savepoint(connection: Any) -> AsyncIterator[None]:
 
 
 def at_once(connection: Any, work: Coroutine[Any, Any, T]) -> T:
-    """Runs the functions above where there is no loop: a plain connection never waits for one."""
+    """Runs the functions above without an event loop: on a synchronous connection they never
+    wait."""
     if _is_async(connection):
         work.close()
         raise InvalidInput("This connection is async: give it to `mill`, not to `mill.sync`.")

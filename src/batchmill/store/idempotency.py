@@ -1,4 +1,4 @@
-"""Submits with the same idempotency key run in turn. Those that wait hold no connection."""
+"""Submits with the same idempotency key run one at a time. Those that wait hold no connection."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ LONGEST_PAUSE = 0.25
 async def transaction(
     database: Database, tenant: str, key: str, kind: Kind
 ) -> AsyncIterator[PooledConnection]:
-    """A transaction that holds the key: no other one submits under it until this one ends."""
+    """A transaction that holds the key: no other one submits with it until this one ends."""
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(WAIT_SECONDS):
@@ -33,7 +33,7 @@ async def transaction(
 
 
 def _lock(database: Database, tenant: str, key: str) -> asyncio.Lock:
-    """Requests of one process wait for each other, so that only one of them asks the database."""
+    """Requests in one process wait for each other, so that only one of them polls the database."""
     if (lock := database.in_flight.get((tenant, key))) is None:
         lock = database.in_flight[tenant, key] = asyncio.Lock()
     return lock
@@ -42,7 +42,7 @@ def _lock(database: Database, tenant: str, key: str) -> asyncio.Lock:
 async def _begin(
     held: AsyncExitStack, database: Database, tenant: str, key: str, kind: Kind
 ) -> PooledConnection:
-    """Another process may have the key. Its end is polled for, with a new connection each time."""
+    """Another process may hold the key. Polls until it is free, with a new connection each time."""
     pause = Backoff(FIRST_PAUSE, longest=LONGEST_PAUSE)
     while True:
         async with AsyncExitStack() as trying:

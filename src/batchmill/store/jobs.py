@@ -14,7 +14,7 @@ from batchmill.store.database import Database, rows
 from batchmill.store.listing import filter_params, page_size, walking_indexes
 
 PAGE = 1_000
-# Bytes of payloads and results that are in memory at once. A page has at least one job.
+# Limit for the bytes of payloads and results in memory at once. A page has at least one job.
 PAGE_BYTES = 256 * 1024
 MOST_LISTED = 100_000
 MOST_LISTED_OF_BATCH = 10_000
@@ -29,14 +29,14 @@ class JobStore:
         return replace(found, payload=_value(found.payload), result=_value(found.result))
 
     async def get_text(self, id: int) -> JobRecord:
-        """The same, with payload and result as JSON text, as they were stored."""
+        """Like `get`, with payload and result as JSON text, as they are stored."""
         row = await self._database.row("job", job=id)
         if row is None:
             raise NotFound(f"There is no job {id}.")
         return _record(row)
 
     async def cancel(self, id: int) -> bool:
-        """False if the job had ended."""
+        """False if the job has already ended."""
         return bool(await self._database.value("cancel_job", job=id))
 
     async def retry(self, id: int) -> None:
@@ -44,11 +44,11 @@ class JobStore:
         await self._database.value("retry_job", job=id)
 
     async def watch(self, id: int) -> None:
-        """The end of the job is notified."""
+        """Enables a notification about the end of the job."""
         await self._database.rows("watch_job", job=id)
 
     async def newest(self, which: Filter) -> list[JobLine]:
-        """Of all batches, and without one."""
+        """The newest jobs of all batches, and of none."""
         async with walking_indexes(self._database) as conn:
             params = filter_params(JobState, which) | {"cap": MOST_LISTED}
             return [_line(row) for row in await rows(conn, "list_jobs", params)]
@@ -65,9 +65,9 @@ class JobStore:
     async def page_of_batch(
         self, which: Filter, batch_id: UUID, after: int
     ) -> tuple[list[JobLine], int | None]:
-        """The next ones, and the position from which to go on; None if there are no more.
+        """The next jobs, and the position after which to continue; None if there are no more.
 
-        It reads a bounded number of jobs, so there may be fewer than `count`, even none.
+        It reads a bounded number of jobs, so it may return fewer than `count`, even none.
         """
         params = filter_params(JobState, which)
         count = params["count"]
@@ -97,9 +97,9 @@ class JobStore:
             yield [_record(row) for row in page]
 
     async def ended_of_batch(self, batch_id: UUID) -> AsyncIterator[dict[str, Any]]:
-        """`id`, `position` and `state` of jobs that have ended, each of them once, in the order of
-        submission. A completed one has a `result`, as JSON text; a failed one `code` and `message`.
-        """
+        """Yields each ended job once, in the order of submission, with `id`, `position` and
+        `state`. A completed job has its `result` as JSON text; a failed one has `code` and
+        `message`."""
         after, has_more = -1, True
         while has_more and (
             page := await self._database.page(
@@ -112,7 +112,7 @@ class JobStore:
 
 
 def _most_read(params: dict[str, Any]) -> int:
-    """An index has failed and cancelled jobs apart; others may have to be searched for."""
+    """Failed and cancelled jobs have an index. Other filters may read jobs that do not match."""
     if params["state"] in (None, JobState.FAILED, JobState.CANCELLED) and params["task"] is None:
         return params["count"]
     return max(params["count"], MOST_LISTED_OF_BATCH)

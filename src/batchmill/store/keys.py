@@ -1,4 +1,4 @@
-"""API keys, what their tenants may use, and the keys that links are signed with."""
+"""API keys, the quotas of tenants, and the keys that sign links."""
 
 import secrets
 from collections.abc import Collection, Sequence
@@ -49,21 +49,21 @@ class KeyStore:
         return _record(row)
 
     async def lapsed(self, ids: Collection[str]) -> set[str]:
-        """Those of these keys that are no longer valid."""
+        """Returns those of the given keys that are no longer valid."""
         return {row["id"] for row in await self._database.rows("lapsed_keys", keys=[*ids])}
 
     async def admit(
         self, key: str | None, digest: bytes | None, *, tenant: str | None, address: str
     ) -> dict[str, Any] | None:
-        """What the caller with this key may do; None if the key is not valid. A tenant that is
-        known uses its own connections for this; all other callers share a few."""
+        """What the caller with this key may do; None if the key is not valid. If the tenant is
+        known, the query uses the tenant's share of connections; all other callers share a few."""
         kind, caller = ("short", tenant) if tenant is not None else ("lookup", address)
         async with self._database.shares.of(kind).taken(caller):
             with urgent():
                 return await self._database.value("admit", key=key, digest=digest)
 
     async def can_act_for_tenants(self) -> bool:
-        """Whether the user of the database may take the tenants' role."""
+        """Whether the database user may take the tenants' role."""
         return await self._database.value("can_act_for_tenants")
 
     async def quotas(self) -> list[Quota]:
@@ -78,13 +78,13 @@ class KeyStore:
             raise NotFound(f'The tenant "{tenant}" has no quota of its own.')
 
     async def signing_keys(self) -> tuple[list[SigningKey], float]:
-        """The newest first, and the time. The first key is created when it is needed."""
+        """The signing keys, newest first, and the current time. Creates the first key."""
         while (rows := await self._database.rows("signing_keys"))[0]["id"] is None:
             await self.add_signing_key()
         return [SigningKey(row["id"], row["secret"]) for row in rows], rows[0]["now"]
 
     async def add_signing_key(self, *, keep: int | None = None) -> None:
-        """The newest `keep` keys stay valid, or all of them."""
+        """Adds a key. The newest `keep` keys stay valid, or all of them."""
         secret = secrets.token_bytes(SECRET_BYTES)
         await self._database.value("add_signing_key", secret=secret, keep=keep)
 

@@ -1,4 +1,4 @@
-"""A worker's lease, renewed over a connection of its own."""
+"""A worker's lease, renewed over its own connection."""
 
 import asyncio
 from typing import Any
@@ -18,10 +18,10 @@ class LeaseConnection:
         self._conn: AsyncConnection[Any] | None = None
 
     async def renew(self, patience: float) -> list[int] | None:
-        """The jobs of this worker that were cancelled; None if it was given up for lost.
+        """Returns the cancelled jobs of this worker; None if the worker was marked lost.
 
-        A connection that does not answer in time is left behind: to end it in good order could
-        take longer than the lease.
+        A connection that does not answer in time is abandoned: an orderly close could take longer
+        than the lease.
         """
         asking = asyncio.ensure_future(self._ask())
         asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())

@@ -1,7 +1,7 @@
-"""One connection per process receives every NOTIFY and wakes up those who wait.
+"""One connection per process receives every NOTIFY and wakes up the waiting tasks.
 
-Every role of the server can listen too, so notices name batches, jobs and workers by digests with a
-key that only the engine has.
+Every role of the server can listen too, so notifications name batches, jobs and workers by keyed
+digests. Only the engine has the key.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from batchmill.store.errors import is_unavailable, translated
 
 log = logging.getLogger("batchmill.listen")
 
-# What they tell concerns no tenant, so they are sent as they are.
+# These topics concern no tenant, so they are sent in plain text.
 PLAIN = ("work", "upkeep")
 
 
 class WakeUp:
-    """Is set when its topic was notified, or may have been while nobody listened."""
+    """Set when its topic is notified, or may have been while the listener was not connected."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -33,8 +33,8 @@ class WakeUp:
         self._event.set()
 
     async def wait(self, seconds: float) -> bool:
-        """True if it was set within the time. Either way it is not set afterwards."""
-        # Not wait_for, which in Python 3.11 may swallow a cancellation.
+        """True if it was set within the time. Clears it in either case."""
+        # Not wait_for, which may swallow a cancellation in Python 3.11.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._event.wait()
@@ -44,7 +44,7 @@ class WakeUp:
 
 
 class Listener:
-    """Notifications only make things faster: whoever waits for a wake-up polls as well."""
+    """Notifications only make things faster: every task that waits for a wake-up also polls."""
 
     def __init__(self, database: PooledDatabase):
         self._database = database
@@ -56,7 +56,7 @@ class Listener:
 
     @property
     def can_hear(self) -> bool:
-        """Behind a pooler in transaction mode nothing can be heard."""
+        """False behind a pooler in transaction mode, where LISTEN does not work."""
         return not self._database.behind_pooler
 
     @contextmanager
@@ -111,8 +111,8 @@ class Listener:
                 await self._receive(conn.pgconn)
 
     async def _receive(self, pgconn: PGconn) -> None:
-        """Until the connection is lost. With psycopg's own `notifies` it would wake up ten times a
-        second."""
+        """Receives notifications until the connection is lost. psycopg's own `notifies` would wake
+        up ten times a second."""
         loop, socket, readable = asyncio.get_running_loop(), pgconn.socket, asyncio.Event()
         loop.add_reader(socket, readable.set)
         try:
@@ -125,7 +125,7 @@ class Listener:
             loop.remove_reader(socket)
 
     def _payload(self, topic: str) -> str:
-        """How a notice names it: the SQL function `topic` does the same."""
+        """The topic's name in a notification. Must match the SQL function `topic`."""
         if topic in PLAIN:
             return topic
         return hashlib.sha256((self._key or b"") + topic.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What lists of batches and jobs have in common."""
+"""Shared code for lists of batches and jobs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -36,8 +36,8 @@ def filter_params(states: type[StrEnum], which: Filter) -> dict[str, Any]:
 
 @asynccontextmanager
 async def walking_indexes(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
-    """A transaction for queries with a cap. A cap bounds the cost only if the planner walks indexes
-    in their order, and reads no whole tables."""
+    """A transaction for queries with a cap. A cap bounds the cost only if the planner reads indexes
+    in order and no whole tables."""
     async with database.transaction() as conn:
         await rows(conn, "walk_indexes", {})
         yield conn

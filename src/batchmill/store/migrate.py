@@ -1,7 +1,7 @@
-"""The schema: numbered migrations for what holds data, and functions, which are replaced in place.
+"""The schema: numbered migrations for tables, and functions, which are replaced in place.
 
-An upgrade stops nobody: processes of the versions from `SERVES` on go on with the new schema.
-Migrations only add at first. What only old processes need is removed by a later version.
+An upgrade needs no downtime: processes of versions from `SERVES` on keep working with the new
+schema. Migrations only add at first. A later version removes what only old processes need.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from batchmill.store.errors import translated
 
 SQL = files("batchmill") / "sql"
 
-# The oldest schema version whose processes work with the newest one.
+# The oldest schema version whose processes work with the newest schema.
 SERVES = 8
-# How long a migration waits for a lock at a time. It holds others up meanwhile.
+# How long one try of a migration waits for a lock. Other statements queue behind it meanwhile.
 LOCK_SECONDS = 2.0
-# How long it tries again before it gives up.
+# How long a migration retries before it gives up.
 WAIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.5
 
@@ -61,7 +61,7 @@ def pending(installed: int) -> list[Migration]:
 
 
 def step(migration: Migration) -> str:
-    """One migration by itself; the functions fit only the newest version."""
+    """One migration without the functions, which fit only the newest version."""
     return (
         f"-- {migration.version:04} {migration.name}\n{migration.sql}\n"
         f"insert into batchmill.schema_version (version) values ({migration.version});\n"
@@ -69,10 +69,10 @@ def step(migration: Migration) -> str:
 
 
 def script(installed: int = 0) -> str:
-    """Everything that brings `installed` up to the newest version, as one text.
+    """The SQL that upgrades from version `installed` to the newest one, as one text.
 
-    Processes of the previous version go on meanwhile and afterwards. So functions are replaced in
-    place, and those that this version does not have stay until the next one.
+    Processes of the previous version keep running during and after the upgrade. So functions are
+    replaced in place, and those that this version no longer has are kept until the next version.
     """
     return "\n".join(
         [
@@ -108,9 +108,9 @@ async def installed_version(conn: AsyncConnection[Any]) -> int:
 
 
 async def upgrade(conn: AsyncConnection[Any], *, wait: float = WAIT_SECONDS) -> list[Migration]:
-    """Brings the schema up to date in one transaction; returns what was applied.
+    """Upgrades the schema in one transaction and returns the applied migrations.
 
-    Raises SchemaError if tables are locked for longer than `wait` seconds, and changes nothing.
+    Raises SchemaError, and changes nothing, if tables are locked for longer than `wait` seconds.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + wait
@@ -140,13 +140,13 @@ async def _upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
         if missing or await _one(conn, INSTALLED_FUNCTIONS) != functions_digest():
             await conn.execute(script(installed).encode())
         else:
-            # Someone may have made the role since, or granted it.
+            # The role may have been created or granted since the last run.
             await conn.execute("select batchmill.guard_tables()")
     return missing
 
 
 async def check(conn: AsyncConnection[Any]) -> None:
-    """Refuses a schema that this version of batchmill cannot use."""
+    """Raises SchemaError for a schema that this version of batchmill cannot use."""
     with translated():
         installed = await installed_version(conn)
         if installed > newest():
@@ -161,7 +161,7 @@ async def check(conn: AsyncConnection[Any]) -> None:
 
 
 async def _require_served(conn: AsyncConnection[Any], installed: int) -> None:
-    """A newer schema serves processes of the version before it too."""
+    """A newer schema also serves processes of earlier versions, from a stored version on."""
     if await _one(conn, SERVED_FROM) > newest():
         raise SchemaError(
             f"The schema is version {installed}, this batchmill knows {newest()}: "

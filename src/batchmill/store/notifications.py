@@ -1,4 +1,4 @@
-"""Whom a batch notifies when it finishes."""
+"""The notifications that a batch sends when it finishes."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -17,11 +17,11 @@ class NotificationStore:
         return [NotificationRecord(**row) for row in found]
 
     async def add(self, batch_id: UUID, targets: Sequence[str]) -> None:
-        """If the batch has finished, they are notified at once."""
+        """If the batch has finished, the targets are notified at once."""
         await self._database.rows("notify_batch", batch=batch_id, targets=list(targets))
 
     async def email(self, notification_id: UUID, tenant: str) -> str | None:
-        """The address to write to; None if the batch was deleted meanwhile."""
+        """The address to send the mail to; None if the batch was deleted meanwhile."""
         return await self._database.value(
             "email_to_write", notification=notification_id, tenant=tenant
         )
@@ -29,7 +29,7 @@ class NotificationStore:
     async def require_mail_quota(
         self, emails: Sequence[str], tenant: str, settings: NotifySettings
     ) -> None:
-        """Raises QuotaExceeded if an address or the tenant has no mails left in this hour."""
+        """Raises QuotaExceeded if an address or the tenant has used up its mails for this hour."""
         await self._database.rows(
             "require_mail_room",
             emails=list(emails),

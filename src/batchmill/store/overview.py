@@ -1,4 +1,4 @@
-"""Reading for operators: what waits, runs and fails, and whether the database is healthy."""
+"""Queries for operators: what waits, runs and fails, and whether the database is healthy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +34,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """What metrics show of the database. Jobs and batches are counted up to a cap."""
+    """The values from the database that metrics show. Counts of jobs and batches stop at a cap."""
 
     tasks: list[dict[str, Any]]
     limits: list[LimitRecord]
@@ -78,11 +78,11 @@ class OverviewStore:
             return await migrate.installed_version(conn)
 
     async def workers(self, seconds: float, count: int) -> list[dict[str, Any]]:
-        """Those that were live within so many seconds."""
+        """The workers that were live within the last `seconds`."""
         return await self._database.rows("workers_overview", seconds=seconds, count=count)
 
     async def has_leader(self) -> bool:
-        """Whether a worker does the upkeep."""
+        """Whether a worker leads the upkeep."""
         return any(row["seconds"] > 0 for row in await self._database.rows("upkeep_leader"))
 
     async def abandoned_jobs(self) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class OverviewStore:
         return await self._database.rows("hot_tables")
 
     async def held_horizons(self) -> list[str]:
-        """What else keeps dead rows alive: prepared transactions and replication slots."""
+        """What else keeps dead rows from removal: prepared transactions and replication slots."""
         return [row["holder"] for row in await self._database.rows("held_horizons")]
 
 

@@ -1,7 +1,7 @@
-"""The connections that a process keeps to Postgres.
+"""The pool of connections that a process keeps to Postgres.
 
-Not psycopg_pool's: that has a lock which callers pass one by one, an iteration of the event loop
-each. On a busy loop, a hundred requests a second waited longer for that lock than for Postgres.
+Not psycopg_pool: its lock admits callers one by one, with one iteration of the event loop each. On
+a busy loop, a hundred requests a second waited longer for that lock than for Postgres.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ from psycopg.pq import TransactionStatus
 from batchmill.errors import DatabaseUnavailable, MillClosed
 from batchmill.store.backoff import Backoff
 
-# How long a caller waits for a connection, also while the server is away.
+# How long a caller waits for a connection, also while the server is unavailable.
 WAIT_SECONDS = 10.0
 IDLE_SECONDS = 60.0
-# Caches of a backend grow, and a name may lead to another server by then.
+# A backend's caches grow, and the host name may point to another server by then.
 LIFETIME_SECONDS = 3_600.0
 CHECK_SECONDS = 2.0
 TRUSTED_SECONDS = 1.0
 
-# Unlike the default one these open no descriptor of their own; Windows has no poll.
+# Unlike the default selector, these open no file descriptor. Windows has no poll.
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class PooledConnection(AsyncConnection[Any]):
-    """Knows when it last did what it was asked to."""
+    """Records when it last ran a statement successfully."""
 
     served_at = -TRUSTED_SECONDS
     idle_since = 0.0
@@ -39,12 +39,13 @@ class PooledConnection(AsyncConnection[Any]):
 
     @property
     def is_trusted(self) -> bool:
-        """A server that ends a connection says so on it; from a healthy idle one nothing comes."""
+        """Recently used, and nothing to read: a healthy idle connection receives nothing, while a
+        server that closes a connection sends a message first."""
         return monotonic() - self.served_at < TRUSTED_SECONDS and not self._has_news()
 
     @property
     def is_reusable(self) -> bool:
-        """Open, not too old, outside any transaction, and with no answer to come."""
+        """Open, not too old, outside a transaction, and with no answer outstanding."""
         return (
             not self.closed
             and monotonic() < self.expires_at
@@ -62,7 +63,7 @@ class PooledConnection(AsyncConnection[Any]):
             return asking.done() and asking.exception() is None
         finally:
             if not asking.done():
-                # First, or psycopg would ask the silent server to cancel the statement.
+                # First, or psycopg would ask the unresponsive server to cancel the statement.
                 self.pgconn.finish()
                 asking.cancel()
 
@@ -73,25 +74,25 @@ class PooledConnection(AsyncConnection[Any]):
 
 
 class Pool:
-    """At most `size` connections. They are made when callers wait, in tasks of their own: a caller
-    that gives up does not end the attempt to reach the server."""
+    """At most `size` connections. They are opened in separate tasks when callers wait, so a caller
+    that gives up does not stop the attempt to reach the server."""
 
     def __init__(self, connect: Callable[[], Awaitable[PooledConnection]], size: int):
         self._connect = connect
         self._size = size
-        # Connections that are open or being made.
+        # Connections that are open or being opened.
         self._count = 0
-        # The one that was used last is used next, so those too many get old.
+        # The most recently used connection is used next, so surplus ones stay idle and get closed.
         self._idle: list[PooledConnection] = []
         self._waiting: deque[asyncio.Future[PooledConnection]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_shrinking = False
         self._is_closed = False
-        # Why the server could not be reached, since it last could.
+        # Why the server could not be reached; None after a success.
         self._failure: Exception | None = None
 
     async def take(self) -> PooledConnection:
-        """The caller gives it back, whatever happens."""
+        """The caller must give it back in every case."""
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 return await self._alive() or await self._wait()
@@ -103,7 +104,7 @@ class Pool:
             ) from self._failure
 
     async def give_back(self, conn: PooledConnection) -> None:
-        """One that is broken, or was interrupted, is not used again."""
+        """A broken or interrupted connection is not used again."""
         if conn.is_reusable and not self._is_closed:
             self._offer(conn)
         else:
@@ -129,7 +130,7 @@ class Pool:
             except BaseException:
                 await self._drop(conn)
                 raise
-            # The server, or the way to it, was lost: the others are no better.
+            # The server or the network was lost, so the other idle connections are broken too.
             lost, self._idle = [conn, *self._idle], []
             for each in lost:
                 await self._drop(each)
@@ -147,7 +148,7 @@ class Pool:
             raise
 
     def _offer(self, conn: PooledConnection) -> None:
-        """To the caller that has waited longest."""
+        """Gives the connection to the caller that has waited longest."""
         while self._waiting:
             if not (waiting := self._waiting.popleft()).done():
                 waiting.set_result(conn)
@@ -169,7 +170,7 @@ class Pool:
             self._begin(self._make())
 
     async def _make(self) -> None:
-        """One connection, unless nobody waits for one any more."""
+        """Opens one connection, unless no caller waits for one any more."""
         backoff = Backoff()
         made = None
         try:
@@ -180,7 +181,7 @@ class Pool:
                     self._failure = error
                     await backoff.wait()
         except Exception as error:
-            # No use in trying again: a caller has to know.
+            # A retry would not help, so the error goes to a caller.
             if self._someone_waits():
                 self._waiting.popleft().set_exception(error)
         finally:

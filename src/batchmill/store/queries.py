@@ -1,4 +1,4 @@
-"""The named queries of sql/queries, by name: each `-- name: x` begins one."""
+"""The named queries of sql/queries. Each begins with `-- name: x`."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""Schedules: reading them, changing them, and firing those that are due."""
+"""Schedules: reading and changing them, and firing those that are due."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from batchmill.domain.schedule import ScheduleRecord
 from batchmill.errors import NotFound
 from batchmill.store.database import Database
 
-# Bytes of payloads on a page. A page has at least one schedule.
+# Limit for the bytes of payloads on a page. A page has at least one schedule.
 PAGE_BYTES = 256 * 1024
 
 
@@ -18,11 +18,11 @@ class ScheduleStore:
         self._database = database
 
     async def now(self) -> datetime:
-        """The time of the database."""
+        """The database's clock."""
         return await self._database.value("clock")
 
     async def all(self, after: tuple[str, str], count: int | None) -> list[ScheduleRecord]:
-        """In the order of name and tenant, from the pair `after` on."""
+        """In the order of name and tenant, after the pair `after`."""
         name, tenant = after
         found = await self._database.rows("schedules", name=name, tenant=tenant, count=count)
         return [_record(row) for row in found]
@@ -63,8 +63,8 @@ class ScheduleStore:
         then_at: datetime,
         reason: str | None,
     ) -> None:
-        """Submits a job for each of the `times`, unless another worker has fired the schedule: then
-        it is not due at `expected` any more."""
+        """Submits a job for each of the `times`. Does nothing if another worker has fired the
+        schedule, because it is then no longer due at `expected`."""
         await self._database.value(
             "fire_schedule",
             tenant=tenant,

@@ -1,4 +1,4 @@
-"""Divides the connections of a process: no tenant takes all of them, nor does one kind of work."""
+"""Divides the connections of a process, so that no tenant and no kind of work takes all of them."""
 
 import asyncio
 from collections import Counter, deque
@@ -8,30 +8,30 @@ from typing import Literal
 
 from batchmill.errors import ServerBusy, TenantBusy
 
-# `long` statements change a whole batch; `large` transactions submit more jobs than one call takes;
-# a `lookup` finds out whose key a request has, if that is not known.
+# `long` statements change a whole batch; `large` transactions submit more jobs than fit into one
+# call; a `lookup` checks the key of a request whose tenant is not known yet.
 Kind = Literal["short", "long", "large", "lookup"]
 
-# Of the ten connections of a process. Long and large work leaves five of them to short statements.
+# A process has ten connections. Long and large work leaves five of them to short statements.
 SHORT, SHORT_PER_TENANT = 10, 5
 LONG, LONG_PER_TENANT = 3, 2
-# More at once are hardly faster, and leave others less of the processors.
+# More large submits at once are hardly faster, and take processor time from other work.
 LARGE, LARGE_PER_TENANT = 2, 1
-# Of callers that nobody knows yet, by address: there may be any number of them.
+# For callers that are not authenticated yet, counted by address: their number is unbounded.
 LOOKUPS, LOOKUPS_PER_ADDRESS = 2, 1
 WAIT_SECONDS = 30.0
 RETRY_AFTER = 5.0
 
 
 class Share:
-    """Connections for one kind of work. The tenant that holds fewest is next, so a tenant gets a
-    second one only if no tenant without one waits."""
+    """Connections for one kind of work. The tenant that holds the fewest is next, so a tenant gets
+    a second connection only if no tenant without one waits."""
 
     def __init__(self, size: int, per_tenant: int):
         self._free = size
         self._per_tenant = per_tenant
         self._held: Counter[str] = Counter()
-        # In the order of their last turns.
+        # Ordered by each tenant's last turn.
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
@@ -68,7 +68,7 @@ class Share:
             granted = waiting.popleft()
             if waiting:
                 self._waiting[tenant] = waiting
-            # Requests that gave up are cancelled.
+            # A request that gave up has cancelled its future.
             if not granted.done():
                 self._free -= 1
                 self._held[tenant] += 1

@@ -1,4 +1,4 @@
-"""All that batchmill asks of Postgres, by noun. Nothing outside of this package names a query."""
+"""All queries that batchmill sends to Postgres, by noun. Only this package names queries."""
 
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from batchmill.store.workers import WorkerStore
 
 
 class Store:
-    """The same for all tenants and for one: a tenant's has fewer rows, and less that it may do."""
+    """The same interface for all tenants and for one. A tenant sees fewer rows and may do less."""
 
     def __init__(self, database: Database):
         self.database = database
@@ -63,7 +63,7 @@ class Store:
 
 
 class EngineStore(Store):
-    """The store of the engine itself, which has all tenants. Also runs workers and the upkeep."""
+    """The store of the engine, which sees all tenants. Also serves workers and the upkeep."""
 
     database: PooledDatabase
 

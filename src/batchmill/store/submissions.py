@@ -1,4 +1,4 @@
-"""Submitting batches and single jobs, on connections of our own."""
+"""Submits batches and single jobs on connections of the mill."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,11 +13,11 @@ class SubmissionStore:
         self._database = database
 
     async def submit(self, call: dict[str, Any]) -> dict[str, Any]:
-        """A batch that one call holds, in a transaction of its own."""
+        """Submits a batch that fits into one call, in its own transaction."""
         return await self._database.value("submit", **call)
 
     async def submit_part(self, conn: PooledConnection, call: dict[str, Any]) -> dict[str, Any]:
-        """One of several calls, in the transaction that `transaction` began."""
+        """Submits one of several calls, in the transaction that `transaction` began."""
         return await _value(conn, "submit", call)
 
     async def enqueue(self, call: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class SubmissionStore:
     async def transaction(
         self, *, tenant: str, idempotency_key: str | None = None, large: bool = False
     ) -> AsyncIterator[PooledConnection]:
-        """With a key, it begins when no other transaction submits with the same key."""
+        """With a key, it begins once no other transaction submits with that key."""
         kind = "large" if large else "short"
         if idempotency_key is None:
             opened = self._database.transaction(kind)

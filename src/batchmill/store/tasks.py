@@ -1,4 +1,4 @@
-"""The tasks of all workers, as the database knows them."""
+"""The tasks of all workers, as registered in the database."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,19 +17,19 @@ class TaskStore:
         self._registering = asyncio.Lock()
 
     async def register(self, tasks: Mapping[str, Task[..., Any]]) -> None:
-        """Registers tasks that this process has not registered yet."""
+        """Registers the tasks that this process has not registered yet."""
         if tasks.keys() <= self._registered:
             return
-        # Concurrent callers would wait for each other in Postgres, with a connection each.
+        # Otherwise concurrent callers would wait in Postgres, with a connection each.
         async with self._registering:
             for name in tasks.keys() - self._registered:
                 await self._database.value("register_task", **registration(tasks[name]))
                 self._registered.add(name)
 
     def forget(self) -> None:
-        """After this, tasks are registered again: the database may be another one."""
+        """Makes `register` register all tasks again, because the database may be another one."""
         self._registered.clear()
-        # A lock belongs to an event loop, and the next one may be another.
+        # A lock belongs to one event loop, and the next use may be on another loop.
         self._registering = asyncio.Lock()
 
     async def all(self) -> list[dict[str, Any]]:

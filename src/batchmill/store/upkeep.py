@@ -1,4 +1,4 @@
-"""What the upkeep asks of the database."""
+"""The queries of the upkeep."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ class UpkeepStore:
         await self._database.value("tidy_limits")
 
     async def expire(self) -> None:
-        """Deletes what has expired."""
+        """Deletes expired data."""
         await self._database.value_unless_locked("expire")
 
     async def late_batches(self) -> list[UUID]:
@@ -33,22 +33,22 @@ class UpkeepStore:
         return [row["id"] for row in await self._database.rows("late_batches")]
 
     async def half_cancelled_batches(self) -> list[UUID]:
-        """Cancelled batches whose caller died before all waiting jobs had ended."""
+        """Cancelled batches whose caller died before all waiting jobs were ended."""
         return [row["id"] for row in await self._database.rows("half_cancelled")]
 
     async def held_snapshots(self, seconds: float) -> list[dict[str, Any]]:
-        """Transactions that have been open for so many seconds."""
+        """Transactions that have been open for at least `seconds`."""
         return await self._database.rows("held_snapshots", seconds=seconds)
 
 
 class Leading:
-    """Who leads the upkeep, asked over a connection of its own."""
+    """Determines who leads the upkeep, over its own connection."""
 
     def __init__(self, connection: DedicatedConnection):
         self._connection = connection
 
     async def look(self, worker: int, lease: float) -> dict[str, Any]:
-        """What there is to do, if this worker leads; and when to look again."""
+        """What there is to do, if this worker leads, and when to look again."""
         return await self._connection.value("look_after", worker=worker, seconds=lease)
 
     async def close(self) -> None:

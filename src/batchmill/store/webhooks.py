@@ -33,7 +33,7 @@ class WebhookStore:
     async def all(
         self, after: tuple[datetime, UUID] | None, count: int | None
     ) -> list[WebhookRecord]:
-        """The oldest first, from the one `after` on."""
+        """The oldest first, after the webhook `after`."""
         moment, id = after or (None, None)
         found = await self._database.rows("webhooks", moment=moment, id=id, count=count)
         return [WebhookRecord(**row) for row in found]

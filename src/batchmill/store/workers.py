@@ -13,7 +13,7 @@ class WorkerStore:
     async def register(
         self, name: str, *, version: str, tasks: Sequence[str], concurrency: int, lease: float
     ) -> int:
-        """The worker's id. Its first lease begins now."""
+        """Returns the worker's id. Its first lease begins now."""
         return await self._database.value(
             "register_worker",
             name=name,

@@ -18,7 +18,7 @@ PATIENCE = 10.0
 
 @asynccontextmanager
 async def serving(metrics: Metrics, host: str, port: int) -> AsyncIterator[str]:
-    """For as long as the block lasts; its address. Port 0 takes one that is free."""
+    """Serves while the block runs, and yields the address. Port 0 chooses a free port."""
     try:
         server = await asyncio.start_server(partial(_serve, metrics), host, port, limit=MOST_BYTES)
     except OSError as error:
@@ -41,7 +41,7 @@ def _address(server: asyncio.Server) -> str:
 async def _serve(
     metrics: Metrics, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """One request a connection. Whoever sends none, or no end of one, is not waited for."""
+    """One request per connection. A client that sends no complete request in time is dropped."""
     try:
         with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
             async with asyncio.timeout(PATIENCE):

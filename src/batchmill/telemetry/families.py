@@ -1,4 +1,4 @@
-"""The numbers as Prometheus wants them. Needs prometheus-client, so only a scrape imports this."""
+"""The metrics in Prometheus' format. Needs prometheus-client, so only a scrape imports this."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,12 +18,12 @@ STATES = ("ready", "scheduled", "running")
 
 
 def exposition(meter: Meter, gauges: Gauges | None) -> bytes:
-    """Without gauges if the database did not answer."""
+    """Omits the gauges if the database did not answer."""
     return generate_latest(Scrape(meter, gauges))
 
 
 class Scrape:
-    """A collector of what is known at one moment."""
+    """A collector of the values at one moment."""
 
     def __init__(self, meter: Meter, gauges: Gauges | None):
         self._meter = meter

@@ -1,4 +1,4 @@
-"""Counts values by their size, as cheaply as a busy worker needs it."""
+"""A histogram that is cheap enough for a busy worker."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ BLOCK = 1_000
 
 
 class Histogram:
-    """Values are kept as they come and sorted into buckets by the block, which costs a fraction of
-    finding the bucket of each."""
+    """Values are collected, then sorted into buckets in blocks. This costs a fraction of finding
+    the bucket for each value."""
 
     def __init__(self, bounds: Sequence[float]):
         self._bounds = bounds
@@ -23,7 +23,7 @@ class Histogram:
             self._sort_in()
 
     def read(self) -> tuple[list[tuple[str, int]], float]:
-        """How many values are up to each bound, the last of which is infinite; and their sum."""
+        """The number of values up to each bound, the last of which is infinite, and their sum."""
         self._sort_in()
         buckets = [(str(bound), n) for bound, n in zip(self._bounds, self._upto, strict=True)]
         return [*buckets, ("+Inf", self._count)], self._sum

@@ -1,4 +1,4 @@
-"""What a process counts itself: plain numbers, which a scrape turns into metrics."""
+"""What a process itself counts: plain numbers, which a scrape turns into metrics."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from time import monotonic
 
 from batchmill.telemetry.histogram import Histogram
 
-# From what is over at once to what takes hours.
+# From milliseconds to an hour.
 JOB_SECONDS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0),
     *(600.0, 1_800.0, 3_600.0),
@@ -23,17 +23,17 @@ class TaskMeter:
 
 
 class Meter:
-    """For the event loop of its mill alone."""
+    """Not thread-safe: use it only on the event loop of its mill."""
 
     def __init__(self) -> None:
         self.tasks: defaultdict[str, TaskMeter] = defaultdict(TaskMeter)
         self.calls = Histogram(CALL_SECONDS)
         self.failed_calls = 0
-        # Of a process that serves streams.
+        # Set only in a process that serves streams.
         self.stream_clients: Callable[[], int] | None = None
 
     def attempt_ended(self, task: str, outcome: str, begun_at: float | None) -> None:
-        """`begun_at` is None if its handler was never called."""
+        """`begun_at` is None if the handler was never called."""
         meter = self.tasks[task]
         meter.outcomes[outcome] += 1
         if begun_at is not None:

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: what this process has counted, and what the database knows."""
+"""Metrics for Prometheus: the counts of this process, and the gauges from the database."""
 
 import asyncio
 import logging
@@ -13,12 +13,13 @@ log = logging.getLogger("batchmill.metrics")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FRESH_SECONDS = 1.0
-# Well below the ten seconds that Prometheus waits unless told otherwise.
+# Well below Prometheus' default scrape timeout of ten seconds.
 PATIENCE = 5.0
 
 
 class Metrics:
-    """For the event loop of its mill. A database that is away makes nothing fail: it shows."""
+    """Use it only on the event loop of its mill. If the database is unavailable, a scrape does not
+    fail; a metric shows it."""
 
     def __init__(self, read_gauges: Callable[[], Awaitable[Gauges]]):
         try:
@@ -35,12 +36,12 @@ class Metrics:
         self.content_type = CONTENT_TYPE
 
     async def render(self) -> bytes:
-        """The text that a scrape gets, of the type in `content_type`."""
+        """The text of a scrape, of the type in `content_type`."""
         return self._exposition(self.meter, await self._gauges())
 
     async def _gauges(self) -> Gauges | None:
-        """Who asks while another does, or soon after, gets the same answer. The question goes on
-        beyond our patience: to cut it off could take as long again."""
+        """Concurrent scrapes, and scrapes shortly after each other, share one query. The query
+        continues after the timeout, because cancelling it could take as long again."""
         asked = self._asked
         if asked is None or (asked.done() and time.monotonic() - self._asked_at > FRESH_SECONDS):
             asked = self._asked = asyncio.create_task(self._ask(), name="batchmill.metrics")

@@ -1,6 +1,6 @@
 """The spans that batchmill makes. Needs the OpenTelemetry API, so only `tracing` imports this.
 
-Failures are told by their code: what an error says may hold a payload or a secret.
+Spans record the code of a failure, not its message, which may hold a payload or a secret.
 """
 
 import logging
@@ -33,7 +33,7 @@ class Spans:
 
     @classmethod
     def of_provider(cls) -> Self | None:
-        """None while the program has set no provider, or one that drops everything."""
+        """None if the program has set no provider, or one that drops everything."""
         if isinstance(trace.get_tracer_provider(), NOBODY):
             return None
         return cls(trace.get_tracer("batchmill", version("batchmill")))
@@ -56,7 +56,7 @@ class Spans:
                 span.set_attributes(told)
 
     def waits(self, claims: Iterable[Claim]) -> None:
-        """The waits of jobs that start now, where they have a trace."""
+        """Records how long jobs that start now have waited, if they have a trace."""
         now = time.time_ns()
         for claim in claims:
             if parent := _parent_of(claim):
@@ -77,8 +77,8 @@ class Spans:
 
 
 class RunSpan:
-    """The span of an attempt: from where its handler begins, if it does, to its outcome. Whatever
-    the program's span processors do about it, the attempt goes on."""
+    """The span of an attempt, from the start of its handler, if it starts, to its outcome. Errors
+    in the program's span processors do not affect the attempt."""
 
     __slots__ = ("_claim", "_span", "_tracer")
 
@@ -88,12 +88,13 @@ class RunSpan:
         self._span: Span | None = None
 
     def begin(self) -> None:
-        """Also makes it the current one, for the handler that begins here. Only the first counts:
-        a child process has to know the span before it can tell that the handler begins."""
+        """Starts the span and makes it the current one for the handler. Later calls do nothing:
+        with a child process, the span has to exist before the process reports that the handler
+        begins."""
         if self._span is None:
             with _harmless():
                 self._span = self._start()
-                # Never taken back: the context ends with the attempt, whose own it is.
+                # Never detached: the context belongs to the attempt and ends with it.
                 attach(trace.set_span_in_context(self._span))
 
     @property
@@ -101,7 +102,7 @@ class RunSpan:
         return None if self._span is None else _traceparent(trace.set_span_in_context(self._span))
 
     def end(self, outcome: str, code: str | None) -> None:
-        """One that failed before its handler began, as on a payload that does not fit, is told."""
+        """Also records an attempt that failed before its handler began (invalid payload)."""
         with _harmless():
             if self._span is None and code is not None:
                 self._span = self._start()
@@ -134,7 +135,8 @@ def current_traceparent() -> str | None:
 
 @contextmanager
 def continued(traceparent: str) -> Iterator[None]:
-    """Whatever made spans here may be killed as soon as it has answered, so they are sent first."""
+    """Continues a trace in the block. Flushes spans at its end, because the process may be killed
+    as soon as it has answered."""
     token = attach(_context_of(traceparent))
     try:
         yield
@@ -144,7 +146,7 @@ def continued(traceparent: str) -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Not for long: the exporter's troubles are not the job's."""
+    """Waits only briefly: a slow exporter must not delay the job."""
     flush = getattr(trace.get_tracer_provider(), "force_flush", None)
     if flush is not None:
         sending = threading.Thread(target=flush, name="batchmill-flush", daemon=True)
@@ -153,7 +155,7 @@ def _flush() -> None:
 
 
 def _operation(kind: str, name: str, task: str) -> dict[str, Any]:
-    """As the semantic conventions for messaging have it."""
+    """Follows the semantic conventions for messaging."""
     return {
         "messaging.system": "batchmill",
         "messaging.operation.type": kind,
@@ -178,14 +180,14 @@ def _fail(span: Span, code: str) -> None:
 
 
 def _parent_of(claim: Claim) -> Context:
-    """Empty for a job that was submitted without a trace: each attempt begins one of its own."""
+    """Empty for a job that was submitted without a trace: each attempt begins a new one."""
     carried = claim.traceparent
     return _context_of(carried) if isinstance(carried, str) else Context()
 
 
 @lru_cache(maxsize=1_000)
 def _context_of(traceparent: str) -> Context:
-    """Remembered, as the jobs of a batch have all the same."""
+    """Cached, because all jobs of a batch have the same value."""
     return W3C.extract({TRACEPARENT: traceparent}, Context())
 
 

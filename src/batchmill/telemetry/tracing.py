@@ -1,6 +1,6 @@
-"""Traces by OpenTelemetry, if the program has set them up: submit, wait and run.
+"""OpenTelemetry traces of submit, wait and run, if the program has set up tracing.
 
-A program that has not loaded the API cannot have set up anything, so nothing is imported for it.
+A program that has not loaded the API cannot have set up tracing, so nothing is imported for it.
 """
 
 import sys
@@ -19,7 +19,7 @@ API = "opentelemetry.trace"
 
 
 def spans() -> "Spans | None":
-    """None unless there is someone to hand spans to."""
+    """None unless the program has set up a provider for spans."""
     if API not in sys.modules:
         return None
     from batchmill.telemetry.spans import Spans
@@ -29,15 +29,16 @@ def spans() -> "Spans | None":
 
 @contextmanager
 def submitting(task: str) -> Iterator[dict[str, Any]]:
-    """The span of a submit; what the block puts into the dictionary is told in it."""
+    """Records the span of a submit. The block puts the span's attributes into the dictionary."""
     told: dict[str, Any] = {}
     with tracing.submit(task, told) if (tracing := spans()) else nullcontext():
         yield told
 
 
 def with_trace(call: dict[str, Any]) -> dict[str, Any]:
-    """A call that submits, with the current trace among its labels: those reach every claim. Only
-    now, as a repeated request has another trace and is the same request all the same."""
+    """Adds the current trace to the labels of a submitting call; labels reach every claim. This
+    happens after the digest is computed: a repeated request has another trace but is the same
+    request."""
     if API not in sys.modules:
         return call
     from batchmill.telemetry.spans import current_traceparent
@@ -50,7 +51,7 @@ def with_trace(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def continuing(traceparent: str | None) -> AbstractContextManager[None]:
-    """Goes on in a child process with the trace of the attempt that its worker runs there."""
+    """Continues the trace of the attempt in the child process that runs it."""
     if traceparent is None:
         return nullcontext()
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Stop(StrEnum):
-    """Why an attempt was told to stop before its handler was done."""
+    """Why the worker stops an attempt before its handler returns."""
 
     CANCELLED = "cancelled"
     RELEASED = "released"
@@ -35,7 +35,7 @@ class Attempt:
     is_over: bool = False
 
     def begin(self, job: JobInfo | None = None) -> None:
-        """The handler begins. In a thread this is called there, maybe after it was told to stop."""
+        """Marks the start of the handler. A thread may call this after the stop request."""
         self.begun_at = monotonic()
         if self.span is not None:
             self.span.begin()
@@ -44,12 +44,12 @@ class Attempt:
             job.cancelled = True
 
     def interrupt(self, stop: Stop) -> None:
-        """Tells the handler to stop; the first reason given stays the reason."""
+        """Asks the handler to stop. The first reason is kept."""
         if self.stop is not None or self.is_over:
             return
         self.stop = stop
         if self.job is not None:
             self.job.cancelled = True
         if self.running is not None and not self.is_waiting:
-            # Before its first step, it would end without a trace.
+            # A task that is cancelled before its first step ends without recording anything.
             self.running.cancel()

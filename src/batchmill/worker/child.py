@@ -1,8 +1,8 @@
 """A child process that runs handlers, one at a time, for the worker that started it.
 
-Talks JSON over the socket it was given: no object of the parent's is ever unpickled. Its memory
-limit and its death are its own: the worker sees the socket close and goes on. What its handlers
-start ends with it (`supervisor.py`).
+It exchanges JSON with the worker over a socket, so neither side unpickles objects. A memory limit
+or a crash affects only the child: the worker sees the socket close and continues. Processes that
+its handlers start end with it (`supervisor.py`).
 """
 
 import importlib
@@ -39,7 +39,7 @@ from batchmill.telemetry.tracing import continuing
 from batchmill.worker import supervisor
 from batchmill.worker.runners import dump_result
 
-# As `nice` has it: while the worker wants the processors, a child gets about a tenth of its share.
+# A `nice` value. While the worker needs the CPUs, a child gets about a tenth of its share.
 PRIORITY = 10
 
 REFUSALS: dict[str, type[BatchmillError]] = {
@@ -90,7 +90,7 @@ def receive(conn: Connection) -> dict[str, Any]:
 
 
 def serve(conn: Connection) -> None:
-    """Runs what it is sent until the worker closes its end."""
+    """Runs the jobs it receives until the worker closes the socket."""
     try:
         sys.path[:] = receive(conn)["path"]
         while True:
@@ -133,7 +133,7 @@ def describe(task: Task[..., Any], value: Any) -> dict[str, Any]:
 
 @cache
 def find_task(module: str, name: str, main: str | None) -> Task[..., Any]:
-    """The task of the worker's code, imported here as it was there."""
+    """Returns the task, imported from the same module or script as in the worker."""
     space = (
         runpy.run_path(main, run_name="__batchmill_child__")
         if main
@@ -146,10 +146,11 @@ def find_task(module: str, name: str, main: str | None) -> Task[..., Any]:
 
 
 def give_way() -> None:
-    """When processors are scarce, the worker goes first, with its lease and its server. Linux may
-    weigh sessions instead of processes (autogroup), and this process leads one."""
+    """Lowers the priority of this process, so that the worker can renew its lease and serve
+    requests when CPUs are scarce. Linux may schedule by session (autogroup) instead of by process.
+    This process leads a session, so both priorities are set."""
     os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-    # Without autogroups there is no such file; a change may be refused shortly after another.
+    # The file is missing without autogroups. The kernel may refuse a change soon after another.
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(PRIORITY))
 

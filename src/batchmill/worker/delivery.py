@@ -1,4 +1,4 @@
-"""What hands jobs to workers. The truth about jobs stays in Postgres whatever delivers them."""
+"""The protocol that hands jobs to workers. Postgres always holds the authoritative job state."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
@@ -10,19 +10,19 @@ from batchmill.domain.outcome import Outcome
 
 class Delivery(Protocol):
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Delivered:
-        """Records outcomes, all or none, and claims what is asked for."""
+        """Records all outcomes or none, and claims the jobs in the demand."""
         ...
 
     async def report(self, reports: Iterable[tuple[Claim, Progress]]) -> list[int]:
-        """Records progress; returns the jobs that were no longer this attempt's."""
+        """Records progress. Returns the jobs that the reporting attempt no longer holds."""
         ...
 
     async def held(self, worker: int) -> list[Claim]:
-        """The jobs that count as this worker's: enough of each to give it back."""
+        """Returns the jobs that this worker holds, with enough data to release each."""
         ...
 
     async def close(self) -> None: ...
 
 
-# A delivery with a connection of its own, which gives up a call after so many seconds.
+# Creates a delivery with its own connection. The argument is the timeout of a call in seconds.
 NewDelivery = Callable[[float], Delivery]

@@ -1,6 +1,6 @@
-"""Hands outcomes over and claims jobs, in one call where both are due.
+"""Records outcomes and claims jobs, in one call when both are due.
 
-All outcomes that come in during one call go into the next one, so blocks grow with the load.
+Outcomes that arrive during a call go into the next call, so blocks grow with the load.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ FULL = 1.0
 LIMITED = 1.0
 BLOCK = 1_000
 
-# How long a call took, and the answer if there was one.
+# Called with the duration of a call and its answer, or None if the call failed.
 OnCall = Callable[[float, Delivered | None], None]
 
 
 @dataclass(eq=False)
 class CallSlot:
-    """Room for one call at a time, with a connection of its own."""
+    """Makes one call at a time, over its own connection."""
 
     delivery: Delivery
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -44,9 +44,10 @@ class CallSlot:
 
 
 class Dispatcher:
-    """The first slot makes all calls; others help when there is a backlog of outcomes. So Postgres
-    can work on the next block while it commits one. If there are other workers, it has their blocks
-    to work on, and more calls of this one would only wait for the same lanes."""
+    """The first slot makes all calls. The other slots help when there is a backlog of outcomes, so
+    that Postgres can process the next block while it commits one. They do not help when other
+    workers are live: Postgres then has their blocks to process, and more calls from this worker
+    would only wait for the same lanes."""
 
     def __init__(
         self,
@@ -74,18 +75,19 @@ class Dispatcher:
 
     @property
     def fences(self) -> set[int]:
-        """Of the attempts that have ended here but may not be recorded yet."""
+        """The fences of attempts that have ended here but may not be recorded yet."""
         under_way = {ended.claim.fence for slot in self._slots for ended in slot.under_way}
         return self._outbox.fences | under_way
 
     async def stop_claiming(self) -> None:
-        """A claim under way is still taken in: cut off, its jobs would be nobody's."""
+        """Stops claiming, and waits for claims in flight. If they were interrupted, no executor
+        would run their jobs."""
         self._is_claiming = False
         async with self._all_quiet():
             pass
 
     async def run(self) -> None:
-        """Ends when the worker is no longer live."""
+        """Runs until the worker is no longer live."""
         first, *others = self._slots
         with self._listener.subscribe("work", self._outbox.ended):
             serving = {asyncio.create_task(self._serve(first))}
@@ -113,7 +115,7 @@ class Dispatcher:
                 while not self._pays_beside_another:
                     await self._outbox.more_backlog()
                 await self._call(slot, backoff)
-                # The first slot may have left to this one what is no backlog any more.
+                # The first slot may have left outcomes to this one that are no longer a backlog.
                 self._outbox.ended.set()
 
     async def _call(self, slot: CallSlot, backoff: Backoff) -> None:
@@ -124,7 +126,7 @@ class Dispatcher:
         except Exception as error:
             if not is_unavailable(error):
                 raise
-            # The others need not wait for this one any more.
+            # Other slots do not need to wait for this call any more.
             self._outbox.ended.set()
             backoff.warn(log, "Cannot hand over outcomes or claim jobs yet: %s", error)
             await backoff.wait()
@@ -132,7 +134,7 @@ class Dispatcher:
             backoff.reset()
 
     async def _something_to_do(self) -> None:
-        """Waits until there is something to record, or time to look for work."""
+        """Waits until there are outcomes to record, or until it is time to claim."""
         while not self._pays():
             self._executor.release_late()
             has_room = self._demand() is not None
@@ -145,7 +147,8 @@ class Dispatcher:
 
     @property
     def _pays_beside_another(self) -> bool:
-        """Whether a call pays while another one is under way, for whose locks it would wait."""
+        """Whether a call is worthwhile while another is in flight, although it may wait for the
+        locks of that call."""
         return self._is_alone and self._outbox.has_backlog
 
     def _pays(self) -> bool:
@@ -155,15 +158,15 @@ class Dispatcher:
 
     @asynccontextmanager
     async def _all_quiet(self) -> AsyncIterator[None]:
-        """While no call is under way."""
+        """Holds all slots, so that no call is in flight."""
         async with AsyncExitStack() as stack:
             for slot in self._slots:
                 await stack.enter_async_context(slot.busy)
             yield
 
     async def _clear_up(self) -> None:
-        """A claim may have committed although its answer was lost: asks Postgres which jobs this
-        worker holds. By then, the answers to all other claims must have arrived."""
+        """Asks Postgres which jobs this worker holds, because a claim may have committed although
+        its answer was lost. The answers to all other claims must have arrived before."""
         if self._is_unclear and self._is_claiming:
             async with self._all_quiet():
                 if self._is_unclear:
@@ -194,7 +197,7 @@ class Dispatcher:
                 slot.under_way = ()
                 self._is_unclear |= demand is not None
                 raise
-            # Something in the block is refused: it is recorded by itself, and the next call claims.
+            # Postgres refused something in the block. Record the block without a claim.
             await self._record(slot, block)
             return Delivered()
         log_refused(answer)
@@ -226,19 +229,19 @@ class Dispatcher:
         return want, 0 if time.monotonic() < self._none_ahead_until else spare
 
     def _plan(self, demand: Demand, answer: Delivered) -> None:
-        """When to look again."""
+        """Sets the pause before the next claim."""
         found, wait = len(answer.claims), answer.wait
         self._is_alone = answer.is_alone
         is_ready = wait is not None and wait <= 0
         if found:
             self._poll = FIRST_POLL
         if answer.passed_over:
-            # Nothing is taken ahead from limited lanes, so those have to find a free slot.
+            # Jobs in limited lanes are never prefetched, so keep slots free for them.
             self._none_ahead_until = time.monotonic() + LIMITED
         if found == demand.want + demand.spare or (found and is_ready):
             self._pause = 0.0
         elif is_ready:
-            # There is work in a lane that another worker holds at this moment.
+            # There is work in a lane that another worker has locked.
             self._pause = random.uniform(0.001, 0.01)
         else:
             longest = LAST_POLL if self._listener.hears else LAST_POLL_DEAF
@@ -246,8 +249,8 @@ class Dispatcher:
             self._poll = min(self._poll * 2, longest)
 
     async def _record(self, slot: CallSlot, block: Sequence[Outcome]) -> None:
-        """By itself, until it is done: an answer that was lost on the way is harmless, since what
-        was recorded is refused from then on."""
+        """Records a block without a claim, and retries until it succeeds. A lost answer is
+        harmless, because Postgres refuses outcomes that are already recorded."""
         backoff = Backoff()
         while block:
             try:
@@ -263,7 +266,7 @@ class Dispatcher:
     async def _record_apart(
         self, slot: CallSlot, block: list[Outcome], error: InvalidInput
     ) -> None:
-        """Something in the block cannot be stored: finds it, and fails only that."""
+        """Splits the block to isolate the outcome that cannot be stored. Fails only that job."""
         if len(block) > 1:
             middle = len(block) // 2
             await self._record(slot, block[:middle])

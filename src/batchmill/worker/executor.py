@@ -1,4 +1,4 @@
-"""Runs attempts: payload → handler → outcome. Every way an attempt can end is one clause here."""
+"""Runs attempts: payload → handler → outcome. Handles every way an attempt can end."""
 
 import asyncio
 import logging
@@ -32,9 +32,9 @@ OnEnd = Callable[[Attempt, Outcome | None], None]
 
 
 class Pace:
-    """How many attempts end in a second, lately: it rises at once and sinks by halves.
+    """The recent number of attempts that end per second. It rises at once and decays by halves.
 
-    It is asked for far less often than attempts end, so only that reads the clock.
+    Only `per_second` reads the clock, because it is called far less often than attempts end.
     """
 
     def __init__(self, slots: int) -> None:
@@ -54,7 +54,7 @@ class Pace:
 
 
 class Executor:
-    """`concurrency` attempts run at once; those claimed beyond that wait here for their turn."""
+    """Runs up to `concurrency` attempts at once. Prefetched attempts wait here for a free slot."""
 
     def __init__(
         self,
@@ -90,9 +90,10 @@ class Executor:
         return self._attempts.values()
 
     def room(self) -> tuple[int, int]:
-        """How many attempts could run now, and how many more may wait here: what the slots get
-        through in a moment, if handlers are short. Half of it has to be used up first, since jobs
-        cost less by the block."""
+        """Returns how many attempts can start now, and how many more can be prefetched.
+
+        If handlers are short, the prefetch covers what the slots finish within `AHEAD` seconds. It
+        is refilled only when it is half empty, because large blocks cost less per job."""
         free = max(0, self._free - self._expected)
         waiting = len(self._waiting) + max(0, self._expected - self._free)
         spare = self._may_wait() - waiting
@@ -100,7 +101,7 @@ class Executor:
 
     @contextmanager
     def expecting(self, demand: Demand | None) -> Iterator[None]:
-        """Keeps the room for what a claim may bring while it is under way."""
+        """Reserves room for the jobs of a claim while it is in flight."""
         count = demand.want + demand.spare if demand else 0
         kept = {task: min(most, count) for task, most in demand.wants.items()} if demand else {}
         self._keep(count, kept)
@@ -115,11 +116,11 @@ class Executor:
             self._left[task] -= most
 
     def wants(self) -> dict[str, int]:
-        """How many of each task there is room for in its pool."""
+        """Returns the free places in the pool of each task."""
         return {name: count for name, count in self._left.items() if count > 0}
 
     def start(self, claim: Claim) -> None:
-        """At once if a slot is free, else in its turn."""
+        """Starts the attempt if a slot is free. Otherwise, queues it."""
         attempt = Attempt(claim, self._tasks[claim.task])
         self._attempts[claim.fence] = attempt
         self._left[claim.task] -= 1
@@ -130,21 +131,21 @@ class Executor:
             self._waiting.append(attempt)
 
     def interrupt(self, stop: Stop, which: Callable[[Claim], bool] = lambda _: True) -> None:
-        """Stops attempts. One that does not stop is left behind."""
+        """Stops attempts. An attempt that does not stop in time is abandoned."""
         for attempt in list(self._attempts.values()):
             if which(attempt.claim):
                 self._interrupt(attempt, stop)
                 self._loop.call_later(self._patience, self._abandon, attempt)
 
     def release_waiting(self) -> None:
-        """Gives back what has not begun."""
+        """Releases the attempts whose handlers have not started."""
         for attempt in list(self._attempts.values()):
             if attempt.begun_at is None:
                 self._interrupt(attempt, Stop.RELEASED)
 
     def release_late(self) -> None:
-        """Gives back those whose turn will not come soon, as what runs takes longer than expected:
-        other workers may begin them."""
+        """Releases queued attempts that will not start soon, because running ones take longer than
+        expected. Other workers can then start them."""
         in_time = int(self._pace.per_second() * LATE)
         while len(self._waiting) > in_time:
             self._interrupt(self._waiting.pop(), Stop.RELEASED)
@@ -155,13 +156,14 @@ class Executor:
             await self.freed.wait()
 
     def _may_wait(self) -> int:
-        """None, unless so many end in a moment that some slot has ended two: a job that takes its
-        time must be left to a worker that can begin it."""
+        """Returns how many attempts may be prefetched: 0, unless more attempts end within `AHEAD`
+        seconds than there are slots. A slow job must go to a worker that can start it at once."""
         soon = int(self._pace.per_second() * AHEAD)
         return min(self._prefetch, soon) if soon > self._concurrency else 0
 
     def _begin(self, attempt: Attempt) -> None:
-        """In a context of its own: the one before, which may begin it, leaves nothing behind."""
+        """Starts the attempt in its own context, because the previous attempt may call this and its
+        context variables must not leak."""
         if self._spans is not None:
             attempt.span = self._spans.run(attempt.claim)
         attempt.running = self._loop.create_task(
@@ -171,7 +173,7 @@ class Executor:
         )
 
     def _begin_next(self) -> None:
-        """Hands a slot on to whoever has waited longest."""
+        """Gives the free slot to the attempt that has waited longest."""
         self._pace.ended += 1
         while self._waiting:
             attempt = self._waiting.popleft()
@@ -200,13 +202,13 @@ class Executor:
         self._on_end(attempt, ended)
 
     def _interrupt(self, attempt: Attempt, stop: Stop) -> None:
-        """One that waits has nothing to stop: it ends here and now, and its turn is skipped."""
+        """Interrupts an attempt. A queued attempt has nothing to stop, so it ends at once."""
         attempt.interrupt(stop)
         if attempt.is_waiting:
             self._end(attempt, _stopped(attempt))
 
     def _abandon(self, attempt: Attempt) -> None:
-        """The handler goes on although it was told to stop; nothing it does counts any more."""
+        """Ends an attempt whose handler ignores the stop request. Its later writes are refused."""
         if not attempt.is_over:
             log.warning(
                 "Task %s does not stop (job %d): left behind.", attempt.task.name, attempt.claim.id

@@ -1,7 +1,7 @@
-"""Renews the worker's lease from a thread, event loop and connection of its own.
+"""Renews the worker's lease from its own thread, event loop and connection.
 
-A handler that blocks the event loop therefore keeps its lease; it is named in a warning instead.
-A worker that cannot renew in time gives its jobs up before others may take them.
+A handler that blocks the main event loop therefore keeps its lease, and a warning names it. A
+worker that cannot renew in time gives up its jobs before other workers may claim them.
 """
 
 import asyncio
@@ -23,7 +23,8 @@ FAREWELL = 2.0
 
 
 class Heartbeat:
-    """Calls `on_cancelled` with jobs to stop and `on_lost` when the lease is gone, on the loop."""
+    """Calls `on_cancelled` with the jobs to stop, and `on_lost` when the lease is lost. Both run on
+    the main event loop."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Heartbeat:
         self._thread.start()
 
     def beat(self) -> None:
-        """Looks now, for example because a job of this worker was cancelled."""
+        """Renews now, for example because a job of this worker was cancelled."""
         call_soon(self._own_loop, self._beat.set)
 
     async def stop(self) -> None:
@@ -130,7 +131,7 @@ class Heartbeat:
 def call_soon(
     loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: object
 ) -> None:
-    """Either loop may end first, at any moment: what is asked of a closed one needs no answer."""
+    """Schedules a callback on another loop. Ignores a closed loop, because either may end first."""
     try:
         loop.call_soon_threadsafe(callback, *args)
     except RuntimeError:

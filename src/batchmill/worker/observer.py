@@ -1,4 +1,4 @@
-"""Counts and traces what a worker does, for those who asked for it."""
+"""Records metrics and traces of a worker, if they are enabled."""
 
 from batchmill.domain.demand import Delivered
 from batchmill.domain.outcome import LOST, RULES, Outcome
@@ -8,7 +8,7 @@ from batchmill.worker.attempt import Attempt, Stop
 
 
 class Observer:
-    """Whether there is anyone to trace for is found out once; counting may begin at any time."""
+    """Checks once whether tracing is enabled. Metrics can be enabled at any time."""
 
     def __init__(self, engine: Engine):
         self._engine = engine
@@ -23,7 +23,7 @@ class Observer:
             attempt.span.end(name, _code(name, ended))
 
     def called(self, seconds: float, answer: Delivered | None) -> None:
-        """A call took so long, and had an answer or failed."""
+        """Records the duration of a call. `answer` is None if the call failed."""
         meter = self._engine.meter
         if meter is not None:
             meter.called(seconds, failed=answer is None)
@@ -34,7 +34,7 @@ class Observer:
 
 
 def _name(attempt: Attempt, ended: Outcome | None, is_lost: bool) -> str:
-    """One that has nothing to record was lost, or has recorded its completion itself."""
+    """Names the outcome. An attempt without one was lost, or recorded its own completion."""
     if ended is not None:
         return RULES[ended.kind].name
     return LOST if is_lost or attempt.stop is Stop.LOST else RULES["completed"].name

@@ -1,4 +1,4 @@
-"""How a worker works."""
+"""The settings of a worker."""
 
 import os
 import socket
@@ -9,11 +9,12 @@ from batchmill.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """`concurrency` jobs at once; `pools` bounds single tasks. While jobs end within milliseconds,
-    up to `prefetch` more are taken ahead, so that the next ones are at hand.
+    """A worker runs `concurrency` jobs at once; `pools` limits single tasks. While jobs end within
+    milliseconds, the worker claims up to `prefetch` more in advance.
 
-    `lease` is how long the worker may be silent before others take its jobs, `grace` how long
-    running jobs may go on after a stop, `patience` how long an interrupted handler may take.
+    `lease` is how long the worker may be silent before others take its jobs. `grace` is how long
+    running jobs may continue after a stop. `patience` is how long an interrupted handler may take.
+    All three are in seconds.
     """
 
     concurrency: int = 100

@@ -1,4 +1,4 @@
-"""Outcomes of attempts that have ended, until they are recorded."""
+"""Holds the outcomes of ended attempts until they are recorded."""
 
 import asyncio
 from collections import deque
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from batchmill.domain.outcome import Outcome
 from batchmill.store.listen import WakeUp
 
-# From so many on, a second call beside the first one pays.
+# With this many outcomes, a second concurrent call is worthwhile.
 BACKLOG = 500
 
 
@@ -27,7 +27,7 @@ class Outbox:
 
     @property
     def fences(self) -> set[int]:
-        """Fences of the outcomes that wait, without those that were taken."""
+        """The fences of the waiting outcomes, without those that were taken."""
         return {outcome.claim.fence for outcome in self._waiting}
 
     @property
@@ -35,7 +35,8 @@ class Outbox:
         return len(self._waiting) >= BACKLOG
 
     def add(self, outcome: Outcome | None) -> None:
-        """None if the attempt has nothing to record. Either way there is room for another one."""
+        """Adds an outcome, or None if the attempt has nothing to record. In both cases it wakes up
+        the dispatcher, because there is room for another attempt."""
         if outcome is not None:
             self._waiting.append(outcome)
             self._is_empty.clear()
@@ -44,7 +45,7 @@ class Outbox:
         self.ended.set()
 
     def take(self, most: int) -> Sequence[Outcome]:
-        """The oldest ones. They count as not recorded until `recorded` or `put_back`."""
+        """Takes the oldest outcomes. The caller must pass them to `recorded` or `put_back`."""
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
         self._sent += len(taken)
         return taken
@@ -58,7 +59,7 @@ class Outbox:
         self._check_empty()
 
     def drop(self) -> None:
-        """Forgets what waits: the lease is lost, and all of it would be refused."""
+        """Discards the waiting outcomes: the lease is lost, so Postgres would refuse them all."""
         self._waiting.clear()
         self._check_empty()
 
@@ -67,7 +68,7 @@ class Outbox:
         await self._is_empty.wait()
 
     async def more_backlog(self) -> None:
-        """Returns when an outcome was added to a backlog."""
+        """Returns when an outcome is added to a backlog."""
         self._has_backlog.clear()
         await self._has_backlog.wait()
 

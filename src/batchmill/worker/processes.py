@@ -1,4 +1,4 @@
-"""Child processes for tasks with `process=True`: a crash, a limit or a kill costs one job."""
+"""Child processes for tasks with `process=True`. A crash, memory limit or kill affects one job."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 CHILD = "batchmill.worker.child"
 JOBS_PER_CHILD = 100
-# A child imports the application before its handler begins, which is not the handler's time.
+# A child imports the application before its handler starts. The task's timeout excludes this.
 IMPORT_TIMEOUT = 120.0
 ANSWERS = {"result", "advance", "snooze", "failure"}
 
@@ -61,7 +61,7 @@ class Child:
         return json.loads(self._conn.recv_bytes())
 
     def kill(self) -> str:
-        """Ends it, with everything it started, and says how it ended if it had already."""
+        """Kills the process and its descendants. Returns how it ended, which may be earlier."""
         if self._watch:
             self._watch.end()
         else:
@@ -71,22 +71,23 @@ class Child:
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def _kill_group(self) -> None:
-        # Until it has been waited for, its id is its own, also if it has ended.
+        # The kernel does not reuse a process id before `wait`, even if the process has ended.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class Processes:
-    """At most `size` children; each runs one job at a time and is renewed now and then."""
+    """Runs at most `size` children. Each runs one job at a time and is replaced after
+    `JOBS_PER_CHILD` jobs."""
 
     def __init__(self, size: int):
         self._slots = asyncio.Semaphore(size)
         self._idle: list[Child] = []
-        # Two a child: one may be waiting for its answer while another ends it.
+        # Two threads per child: one may wait for its answer while another kills it.
         self._threads = ThreadPoolExecutor(2 * size, thread_name_prefix="batchmill-child")
 
     async def run(self, attempt: Attempt, desk: Desk) -> dict[str, Any]:
-        """The answer of a child that ran the attempt's handler."""
+        """Runs the attempt's handler in a child and returns the child's answer."""
         async with self._slots:
             child = self._idle.pop() if self._idle else await self._in_thread(Child)
             try:
@@ -143,8 +144,7 @@ class Processes:
     async def _put_back(self, child: Child, answer: dict[str, Any]) -> None:
         child.jobs += 1
         if child.jobs >= JOBS_PER_CHILD or "failure" in answer or answer["left"]:
-            # A handler that failed, or whose processes are ended now, may have left its own
-            # process in any state.
+            # A handler that failed or left processes behind may have corrupted its own process.
             await self._in_thread(child.kill)
         else:
             self._idle.append(child)

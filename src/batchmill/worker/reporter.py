@@ -17,7 +17,7 @@ class Reporter:
     def __init__(self, delivery: Delivery, on_refused: Callable[[list[int]], None]):
         self._delivery = delivery
         self._on_refused = on_refused
-        # By fence: what an attempt says is of no concern to the next one.
+        # Keyed by fence, because progress of one attempt must not carry over to the next.
         self._newest: dict[int, tuple[Claim, Progress]] = {}
         self._under_way: dict[int, tuple[Claim, Progress]] = {}
         self._changed = asyncio.Event()
@@ -27,7 +27,7 @@ class Reporter:
         self._changed.set()
 
     def take(self, claim: Claim) -> Progress | None:
-        """What an ended attempt said last, if it is not written yet: its outcome carries it."""
+        """Removes and returns the last unwritten progress of an ended attempt, for its outcome."""
         self._under_way.pop(claim.fence, None)
         _, progress = self._newest.pop(claim.fence, (None, None))
         return progress
@@ -43,7 +43,7 @@ class Reporter:
                 if not is_unavailable(error):
                     log.exception("Cannot write the progress of %d jobs.", len(self._under_way))
                 else:
-                    # What was said since is newer, and who has ended since needs it no more.
+                    # Newer progress wins. Attempts that ended meanwhile are no longer in here.
                     self._newest = self._under_way | self._newest
                     self._changed.set()
             self._under_way = {}

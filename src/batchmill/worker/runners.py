@@ -1,4 +1,4 @@
-"""Where handlers run: on the event loop, in a thread, or in a child process."""
+"""Runs handlers on the event loop, in a thread, or in a child process."""
 
 import asyncio
 import random
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 DETOURS = (Advance, Snooze)
 
-# The outcome that the handler asks for; None if it recorded its completion itself.
+# Returns the outcome of the handler, or None if the handler recorded its own completion.
 Runner = Callable[[Attempt], Coroutine[Any, Any, Outcome | None]]
 
 
 class Tasks(Protocol):
-    """Those that run here, by name, and a way to find any other that a job may go on to."""
+    """The tasks that run here, by name, and a lookup for any task that a job may advance to."""
 
     @property
     def tasks(self) -> Mapping[str, Task[..., Any]]: ...
@@ -85,7 +85,7 @@ class Runners:
         return outcome.completed(claim, dump_result(task, value))
 
     async def _in_thread(self, attempt: Attempt) -> Outcome:
-        """The time for it begins with the handler: waiting for a free thread does not count."""
+        """The timeout starts with the handler, so waiting for a free thread does not count."""
         task, loop = attempt.task, asyncio.get_running_loop()
         payload = task.payload.load(attempt.claim.payload)
         channel = LoopChannel(attempt.claim, self._desk)
@@ -115,14 +115,15 @@ class Runners:
         return outcome.completed(attempt.claim, dump_result(task, value))
 
     async def _ask_to_stop(self, attempt: Attempt, call: asyncio.Future[Any]) -> None:
-        """A thread cannot be stopped, only asked; its slot stays taken while it is."""
+        """Asks a thread to stop, because it cannot be killed. Its slot stays occupied while this
+        waits."""
         if attempt.job is not None:
             attempt.job.cancelled = True
         await asyncio.wait({call}, timeout=self._patience)
 
     async def _in_process(self, attempt: Attempt) -> Outcome:
         claim, task = attempt.claim, attempt.task
-        # The child loads it for itself; none is kept busy with one that does not fit.
+        # The child loads the payload again. An invalid payload must not occupy a child.
         task.payload.load(claim.payload)
         match await self._processes.run(attempt, self._desk):
             case {"result": result}:
@@ -150,7 +151,7 @@ class Runners:
         return outcome.advanced(claim, target.name, key, text)
 
     async def _require_fit(self, task: str, key: str, payload: str) -> None:
-        """Of a task that runs elsewhere, only the database knows what it takes."""
+        """Checks the payload in the database: the task is not registered in this process."""
         try:
             await self._desk.check_job(task, key, payload)
         except InvalidInput as error:
@@ -160,7 +161,7 @@ class Runners:
 
 
 class LoopChannel:
-    """Carries what a handler in another thread says over to the event loop."""
+    """Forwards the calls of a handler in another thread to the event loop."""
 
     def __init__(self, claim: Claim, desk: Desk):
         self._claim = claim

@@ -1,4 +1,4 @@
-"""What a worker does for its attempts while they run."""
+"""The services that a worker provides to running attempts."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from batchmill.worker.reporter import Reporter
 
 
 class AttemptServices:
-    """`mill` is what handlers submit to."""
+    """Handlers submit to `mill`."""
 
     def __init__(self, mill: Client, reporter: Reporter):
         self.mill = mill
@@ -48,7 +48,7 @@ class AttemptServices:
         return self._files[claim.fence]
 
     def end(self, claim: Claim) -> Progress | None:
-        """The attempt has ended. Returns its last progress, if that is not written yet."""
+        """Cleans up after an attempt. Returns its last progress if that is not written yet."""
         if files := self._files.pop(claim.fence, None):
             files.close()
         return self._reporter.take(claim)

@@ -1,7 +1,7 @@
-"""One registration of a worker: its parts, from registering to draining or losing the lease.
+"""One registration of a worker, from registering to draining or losing the lease.
 
-A job goes through them in one direction: dispatcher → executor → runners → outbox, from which the
-next call of the dispatcher takes its outcome.
+A job moves in one direction: dispatcher → executor → runners → outbox. The next call of the
+dispatcher takes its outcome from the outbox.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class WorkerSession:
         self._heartbeat.start()
 
     async def work(self, stopping: asyncio.Event) -> None:
-        """Until told to stop, and then until all is handed back; or until the lease is lost."""
+        """Works until `stopping` is set, then drains. Returns early if the lease is lost."""
         log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._engine.registry.tasks))
         parts = [self._reporter.run(), self._hear_cancels()]
         if self._options.upkeep:
@@ -111,7 +111,7 @@ class WorkerSession:
                 await self._end()
 
     async def _drain(self) -> None:
-        """Every job ends, or goes back to wait, before the lease is given up."""
+        """Ends or releases every job before the worker gives up its lease."""
         await first_of(self._dispatcher.stop_claiming(), self._lost.wait())
         await self._set_state("draining")
         self._executor.release_waiting()
@@ -136,7 +136,7 @@ class WorkerSession:
             await self._engine.store.workers.set_state(self._worker, state)
 
     def _lose(self) -> None:
-        """Others may have our jobs by now: whatever runs here must stop, and can record nothing."""
+        """Stops all attempts and discards their outcomes: other workers may have the jobs now."""
         self._executor.interrupt(Stop.LOST)
         self._outbox.drop()
         self._lost.set()
@@ -162,7 +162,7 @@ class WorkerSession:
                     self._heartbeat.beat()
 
     async def _release_unknown(self) -> None:
-        """Gives back jobs that count as ours although the answer to their claim never came."""
+        """Releases jobs that this worker holds although the answer to their claim was lost."""
         held = await self._deliveries[0].held(self._worker)
         known = {attempt.claim.fence for attempt in self._executor.attempts}
         known |= self._dispatcher.fences
@@ -180,19 +180,19 @@ class WorkerSession:
 
 
 def served_tasks(mill: Client) -> dict[str, Task[..., Any]]:
-    """The tasks that a worker runs: those of the user, and those that come with batchmill."""
+    """Returns the tasks that a worker runs: the user's tasks and batchmill's built-in tasks."""
     return mill.engine.registry.tasks | mill.engine.builtin_tasks
 
 
 def pools_of(mill: Client, options: WorkerOptions) -> dict[str, int]:
-    """The tasks that come with batchmill get a small part of the slots by default."""
+    """Built-in tasks get a small share of the slots by default."""
     small = max(1, options.concurrency // BUILTIN_SHARE)
     return dict.fromkeys(mill.engine.builtin_tasks, small) | options.pools
 
 
 @asynccontextmanager
 async def running(*parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Runs parts beside the block; the failure of one is the failure of the block."""
+    """Runs parts concurrently with the block. If a part fails, the block fails with its error."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = {group.create_task(part) for part in parts}
@@ -205,7 +205,7 @@ async def running(*parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 async def end(tasks: set[asyncio.Task[None]]) -> None:
-    """Cancels until all are done: an error that comes up meanwhile may swallow a cancellation."""
+    """Cancels repeatedly until all tasks are done, because an error may swallow a cancellation."""
     while tasks:
         for task in tasks:
             task.cancel()
@@ -213,7 +213,7 @@ async def end(tasks: set[asyncio.Task[None]]) -> None:
 
 
 async def first_of(*waits: Any, timeout: float | None = None) -> None:
-    """Returns when one of them is done; a given task goes on, everything else is dropped."""
+    """Returns when one wait is done. Tasks passed in continue; all other waits are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     given = {wait for wait in waits if isinstance(wait, asyncio.Task)}
     try:

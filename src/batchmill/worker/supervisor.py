@@ -1,9 +1,9 @@
-"""A process beside each handler's process that ends everything which that handler started.
+"""A supervisor process for each handler process. It kills every process that the handler starts.
 
-A process group is not enough: a handler may start programs that leave it (`setsid`, daemons). On
-Linux the supervisor is a child subreaper, so orphans among the handler's descendants become its own
-children. It kills direct children only, and reaps them itself: their process ids cannot be reused
-in between, so no process of somebody else is ever hit.
+A process group is not enough, because a handler may start programs that leave it (`setsid`,
+daemons). On Linux the supervisor is a child subreaper, so orphaned descendants of the handler
+become its own children. It kills only direct children and reaps them itself. Their process ids
+cannot be reused in between, so it never kills an unrelated process.
 """
 
 import ctypes
@@ -27,8 +27,8 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @cache
 def is_available() -> bool:
-    """On Linux with pidfds (5.3) and /proc; elsewhere the process group has to do."""
-    # Some builds of Python for Linux lack the call too.
+    """True on Linux 5.3 or later (pidfds) with /proc. Other systems use only the process group."""
+    # Some Python builds for Linux lack the call too.
     if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
         return False
     try:
@@ -39,9 +39,9 @@ def is_available() -> bool:
 
 
 def supervised(serve: Callable[[], None], *, worker: int) -> None:
-    """Runs `serve` in a process of its own. When that process or the worker ends, or the worker
-    writes to stdin, a socket, ends all descendants, says so there, and ends itself in the way the
-    process ended."""
+    """Runs `serve` in its own process. Ends all descendants when that process ends, the worker
+    ends, or the worker writes to stdin, which is a socket. Then reports this on the socket, and
+    exits with the status or signal of the process."""
     if sys.platform != "linux":
         raise AssertionError("unreachable")
     _control_process(PR_SET_CHILD_SUBREAPER, 1)
@@ -57,16 +57,16 @@ def supervised(serve: Callable[[], None], *, worker: int) -> None:
         return
     _watch(handler, watched)
     ending = _end_children(handler)
-    # Without this the worker looks for what is left.
+    # Without this byte, the worker searches for remaining processes.
     with suppress(OSError):
         os.write(0, b"x")
     _end_like(ending)
 
 
 def has_children() -> bool:
-    """Whether this process has children, ended ones that were not waited for included. In a
-    supervised process orphaned descendants are children too. One that has ended is reaped: a
-    process with children is not used again. `os.waitid` would leave it, but is missing on macOS."""
+    """Whether this process has children, including zombies. In a supervised process, orphaned
+    descendants are children too. The call may reap a zombie. This is harmless, because a process
+    with children is not reused. `os.waitid` would not reap it, but is missing on macOS."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -75,7 +75,7 @@ def has_children() -> bool:
 
 
 def _become_handler(supervisor: int) -> None:
-    # The handler may signal its own process group, to which the supervisor must not belong.
+    # The handler may signal its own process group, so the supervisor must not belong to it.
     os.setsid()
     _control_process(PR_SET_PDEATHSIG, signal.SIGKILL)
     _control_process(PR_SET_CHILD_SUBREAPER, 1)
@@ -87,10 +87,10 @@ def _become_handler(supervisor: int) -> None:
 
 
 def _watch(handler: int, worker: int) -> None:
-    """Returns when the handler's process has ended, or has to."""
+    """Returns when the handler's process has ended or must be killed."""
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    # The handler's end of the socket must be the only one, so that the worker sees it close.
+    # Only the handler may hold this end of the socket, so that the worker sees it close.
     os.closerange(3, worker)
     os.closerange(worker + 1, os.sysconf("SC_OPEN_MAX"))
     events = select.poll()
@@ -100,8 +100,8 @@ def _watch(handler: int, worker: int) -> None:
 
 
 def _end_children(handler: int) -> int:
-    """Kills until no descendant is left; how the handler's process ended, as `waitpid` has it."""
-    # While it is blocked it can be waited for.
+    """Kills until no descendant is left. Returns the `waitpid` status of the handler's process."""
+    # `sigtimedwait` requires a blocked signal.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     ending, deadline = signal.SIGKILL, time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
@@ -122,14 +122,15 @@ def _reaped() -> Iterator[tuple[int, int]]:
 
 
 def _kill(child: int) -> None:
-    """With its group if it leads one: a group is killed at once, although its members fork."""
+    """Kills a child, and its group if it leads one. Killing a group is atomic even if its members
+    fork."""
     for target in (-child, child):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(target, signal.SIGKILL)
 
 
 def _end_like(status: int) -> None:
-    """So that the worker sees the end of the handler's process in that of its own child."""
+    """Exits like the handler's process, so that the worker sees how that process ended."""
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

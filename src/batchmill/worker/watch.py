@@ -1,4 +1,4 @@
-"""The worker's side of a supervisor: asks it to end, and acts for it if it was killed."""
+"""The worker's side of a supervisor: asks it to end, and cleans up if it was killed."""
 
 import os
 import signal
@@ -11,13 +11,14 @@ from threading import Thread
 
 from batchmill.worker.supervisor import PATIENCE
 
-# Whatever a handler starts inherits it.
+# Every process that a handler starts inherits this environment variable.
 MARK = "BATCHMILL_CHILD"
 
 
 class Watch:
-    """Waits for the end of a supervisor in a thread. Then nothing of its handler is left, and
-    `talk`, the worker's end of its socket, is shut down: a reader of it stops waiting."""
+    """Waits in a thread for a supervisor to end. By then no process of its handler is left. Then
+    shuts down `talk`, the worker's end of the handler's socket, so that its reader stops waiting.
+    """
 
     def __init__(
         self, process: subprocess.Popen[bytes], mark: str, control: socket.socket, talk: int
@@ -34,7 +35,7 @@ class Watch:
         with suppress(OSError):
             self._control.send(b"x")
         self._thread.join(2 * PATIENCE)
-        # A stopped supervisor does nothing. The handler's own process ends with it.
+        # A suspended supervisor (SIGSTOP) does nothing. The handler's own process ends with it.
         self._process.kill()
         self._thread.join()
         self._control.close()
@@ -53,7 +54,7 @@ class Watch:
 
 
 def end_marked(mark: bytes) -> None:
-    """Kills processes that were started with this in their environment, until there are none."""
+    """Kills all processes that have this mark in their environment, until none is left."""
     deadline = time.monotonic() + PATIENCE
     while (found := _marked(mark)) and time.monotonic() < deadline:
         for folder in found:
@@ -67,7 +68,7 @@ def _marked(mark: bytes) -> list[Path]:
 
 
 def _is_marked(folder: Path, mark: bytes) -> bool:
-    """False also of processes that have ended, and of those of other users."""
+    """Also False for processes that have ended and for processes of other users."""
     with suppress(OSError):
         return mark in (folder / "environ").read_bytes().split(b"\0")
     return False
@@ -76,7 +77,7 @@ def _is_marked(folder: Path, mark: bytes) -> bool:
 def _kill(folder: Path, mark: bytes) -> None:
     process = os.pidfd_open(int(folder.name))
     try:
-        # Its id may belong to another process since it was found.
+        # The process id may have been reused since the scan.
         if _is_marked(folder, mark):
             signal.pidfd_send_signal(process, signal.SIGKILL)
     finally:

@@ -1,4 +1,4 @@
-"""A worker: one registration after another, until it is told to stop."""
+"""A worker: runs one session after another until `stop` is called."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Runs the tasks of a mill; `run` returns after `stop`, or when the schema does not fit."""
+    """Runs the tasks of a mill. `run` ends after `stop`, or when the schema does not fit."""
 
     def __init__(self, mill: Client, options: WorkerOptions, new_delivery: NewDelivery):
         if unknown := options.pools.keys() - served_tasks(mill).keys():
@@ -34,13 +34,13 @@ class Worker:
         self.ready = asyncio.Event()
 
     def stop(self) -> None:
-        """Claims nothing more; running jobs have the grace period, the rest is given back."""
+        """Stops claiming. Running jobs get the grace period; all others are released."""
         self._stopping.set()
 
     @asynccontextmanager
     async def beside(self) -> AsyncIterator[None]:
-        """Runs beside a block, which fails if this fails, and drains however the block ends. A
-        cancellation meanwhile ends it at once."""
+        """Runs the worker concurrently with a block. The block fails if the worker fails. When the
+        block ends, the worker drains. A cancellation during the drain ends it at once."""
         running = asyncio.create_task(self.run(), name="batchmill.worker")
         try:
             async with asyncio.TaskGroup() as group:
@@ -76,12 +76,12 @@ class Worker:
 
 
 async def result_of(task: asyncio.Task[T]) -> T:
-    """Waiting for it can be cancelled without cancelling the task."""
+    """Waits for a task. Cancelling the wait does not cancel the task."""
     return await asyncio.shield(task)
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
-    """Waits for it, whatever comes of it; a cancellation meanwhile ends it."""
+    """Waits for a task and ignores its result. Cancelling the wait cancels the task."""
     try:
         await asyncio.wait({task})
     finally:

@@ -1,4 +1,4 @@
-"""Artifacts: files that went in or came out."""
+"""Artifacts: input and output files."""
 
 from typing import Annotated
 from uuid import UUID
@@ -43,7 +43,7 @@ async def upload_artifact(
 
 
 def announced_type(request: Request) -> str | None:
-    """What curl says of every body of which it was told nothing says nothing."""
+    """Ignores curl's default type, which carries no information about the body."""
     kind = request.headers.get("content-type")
     return None if kind == "application/x-www-form-urlencoded" else kind
 

@@ -1,4 +1,4 @@
-"""Batches: submit, look, get what they made, cancel, retry, delete."""
+"""Batches: submit, read, get results, cancel, retry, delete."""
 
 from datetime import datetime
 from typing import Annotated
@@ -81,7 +81,7 @@ async def list_jobs(
         {"state": state, "count": size}, id, after
     )
     if not found:
-        # Raises an error if there is no such batch.
+        # Raises an error if the batch does not exist.
         await caller.client.batch(id).get()
     return schemas.Jobs(
         jobs=schemas.job_lines(found),

@@ -1,4 +1,4 @@
-"""Following a batch."""
+"""The event stream of a batch."""
 
 from typing import Annotated, Any
 from uuid import UUID

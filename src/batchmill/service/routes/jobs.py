@@ -1,4 +1,4 @@
-"""Jobs: look, get the result, cancel, retry."""
+"""Jobs: read, get the result, cancel, retry."""
 
 from typing import Annotated
 

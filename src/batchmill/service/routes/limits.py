@@ -1,4 +1,4 @@
-"""Limits: what there is, and changing it while everything runs."""
+"""Limits: list them, and change them while workers run."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from batchmill.service.service import AnyService
 
 router = APIRouter(prefix="/limits", tags=["limits"], route_class=ProblemRoute)
 
-# Names have slashes in them: task:T/key:K.
+# Names contain slashes: task:T/key:K.
 LimitName = Annotated[str, Path(min_length=1, max_length=700)]
 
 

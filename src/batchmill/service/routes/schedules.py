@@ -1,4 +1,4 @@
-"""Schedules: what a tenant has run by the clock."""
+"""Schedules: the recurring jobs of a tenant."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Whether it lives, whether it can serve, and which version it is."""
+"""Liveness, readiness and version."""
 
 from importlib.metadata import version
 
@@ -14,7 +14,7 @@ from batchmill.store import migrate
 
 router = APIRouter(tags=["system"], route_class=ProblemRoute)
 
-# Reading it from the package's metadata takes longer than all the rest of a request.
+# Cached, because reading the package's metadata takes longer than the rest of a request.
 VERSION = version("batchmill")
 
 

@@ -1,4 +1,4 @@
-"""Tasks: what can be submitted to, pausing and resuming it."""
+"""Tasks: list, pause and resume them."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Webhooks: where finished batches are told."""
+"""Webhooks: the URLs that are notified when batches finish."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,12 +1,12 @@
--- Which tenant a session acts for.
+-- The tenant that a session acts for.
 
--- Functions that run as their owner cannot learn from current_user who calls them. They look at the session: at
--- the role that it has taken, or else at the one that it logged in as. Neither can be set to a role that the
--- session is not a member of.
+-- A function that runs as its owner cannot learn its caller from current_user. It checks the session instead:
+-- the role that the session has set, or else its login role. Neither can be a role that the session is not a
+-- member of.
 
--- Whose rows the session may see and change: null for the engine, which has all tenants; the name of a tenant; ''
--- for everyone else, who have nothing. The setting `batchmill.tenant` counts only in a session that could act as
--- the engine too: every role can set it.
+-- The tenant whose rows the session may see and change: null for the engine, which has all tenants; '' for a
+-- role that has no rows. The setting `batchmill.tenant` counts only in a session that could also act as the
+-- engine, because every role can set it.
 create or replace function seen_tenant() returns text
 language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -22,20 +22,20 @@ begin
     return case when pg_has_role(taken, current_user, 'member') or may_write_everything(taken) then null else '' end;
 end $$;
 
--- Whether an operator has let a role past row-level security and granted it the tables.
+-- Whether an operator has granted a role the tables and the right to bypass row-level security.
 create or replace function may_write_everything(role name) returns boolean
 language sql stable
 return coalesce((select rolbypassrls from pg_roles where rolname = role), false)
     and has_table_privilege(role, 'batchmill.jobs', 'insert')
     and has_table_privilege(role, 'batchmill.jobs', 'delete');
 
--- The tenant that a call acts for, null for all of them.
+-- The tenant that a call acts for, or null for all tenants.
 create or replace function acting_tenant() returns text
 language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     seen text;
 begin
-    -- The owner itself, the most common caller. As a definer's function, this one runs as the owner.
+    -- The owner is the most common caller. This function is a security definer, so it runs as the owner.
     if session_user = current_user and current_setting('role') = 'none' then
         return null;
     end if;

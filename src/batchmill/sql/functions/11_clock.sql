@@ -1,7 +1,7 @@
 -- The clock. All times come from here.
 
--- The one clock. Tests move it with `set batchmill.clock_offset = '1 hour'`, which counts in sessions of the engine
--- only: a tenant that moved it could extend its quotas.
+-- The only clock. Tests move it with `set batchmill.clock_offset = '1 hour'`. The setting applies only in
+-- sessions of the engine, because a tenant that moved the clock could extend its quotas.
 create or replace function clock() returns timestamptz
 language plpgsql stable parallel safe as $$
 begin

@@ -1,13 +1,13 @@
 -- Limits: their names, their free slots, and how they change while jobs run.
 
--- Tasks that come with batchmill: nobody submits to them but the engine.
+-- Tasks that come with batchmill. Only the engine submits to them.
 create or replace function is_builtin(task text) returns boolean
 language sql immutable parallel safe
 return starts_with(task, 'batchmill.');
 
--- Every limit that a job may count on, with the template that stands for it if there is one. A batch
--- of a keyed task spreads over lanes, so there a limit counts it; elsewhere its one lane does. What
--- comes with batchmill takes no slot of those that were set for the user's own work.
+-- Every limit that a job may count on, with its template, if any. A batch of a keyed task has several lanes,
+-- so a limit counts its jobs; a batch of another task has one lane, which counts them. Built-in tasks take no
+-- slots of the limits that are set for the user's own work.
 create or replace function limit_names(task text, tenant text, batch_id uuid, key text)
 returns table (name text, template text)
 language sql immutable parallel safe
@@ -34,7 +34,7 @@ return array(
     cross join lateral limit_names(l.task, l.tenant, l.batch_id, l.key) n
     where l.id = any (lane_ids));
 
--- Whether there is anything to count beside the lanes themselves.
+-- Whether anything except the lanes themselves has to be counted.
 create or replace function have_limits(lane_ids bigint[]) returns boolean
 language plpgsql stable as $$
 begin
@@ -42,8 +42,8 @@ begin
         or exists (select from lanes where id = any (lane_ids) and key <> '');
 end $$;
 
--- Claims and completions hold this shared; whoever makes or drops a limit holds it alone, so that
--- `running` starts from a count nobody changes meanwhile.
+-- Claims and completions hold this lock shared. A transaction that creates or drops a limit holds it
+-- exclusively, so that the count that initialises `running` cannot change meanwhile.
 create or replace function hold_limits_still() returns void language sql
 begin atomic
     select pg_advisory_xact_lock(hashtext('batchmill.limits'));
@@ -62,7 +62,7 @@ begin atomic
     where l.is_busy and n.name = limit_name;
 end;
 
--- How many more jobs may start now, or once so many of those that run have ended.
+-- How many more jobs may start now, or once `ending` running jobs have ended.
 create or replace function free_slots(m limits, moment timestamptz, ending integer default 0) returns integer
 language sql stable
 return least(
@@ -71,7 +71,7 @@ return least(
         select coalesce(sum(n), 0)::integer from unnest(m.started_at, m.started) as s (at, n)
         where at > moment - make_interval(secs => m.period)), 2147483647));
 
--- What a template declares for the limits it stands for.
+-- The values that a template declares for its limits.
 create or replace function declared_by(template_name text)
 returns table (slots integer, rate integer, period double precision, paused boolean)
 language sql stable
@@ -80,8 +80,8 @@ begin atomic
     from limits where name = template_name;
 end;
 
--- Makes the limits that templates stand for, for these lanes, where they do not exist yet. Whoever
--- starts or ends a job comes by here first, so what runs does not change while it is counted.
+-- Creates the missing limits that templates define for these lanes. Every transaction that starts or ends
+-- jobs calls this first, so the number of running jobs does not change during the count.
 create or replace function make_limits_from_templates(lane_ids bigint[]) returns void
 language plpgsql as $$
 begin
@@ -100,7 +100,7 @@ begin
     on conflict do nothing;
 end $$;
 
--- The slots of a batch's lane. Keyed tasks spread a batch over lanes, so there a limit row counts it.
+-- The slots of a batch's lane. A batch of a keyed task has several lanes, so a limit row counts its jobs.
 create or replace function lane_slots(of_task text, of_batch uuid) returns integer
 language sql stable
 begin atomic
@@ -108,7 +108,7 @@ begin atomic
     where of_batch is not null and not t.keyed and m.name = 'task:' || of_task || '/batch:*';
 end;
 
--- Brings what stands below a template in line with it. The caller holds the limits still.
+-- Applies a template to its limits and lanes. The caller holds the exclusive lock of the limits.
 create or replace function spread_template(template_name text) returns void
 language plpgsql as $$
 begin
@@ -146,8 +146,8 @@ begin
     perform spread_template(limit_name);
 end $$;
 
--- Sets what an operator wants over what the code declares; null leaves a part as it is, and `reset`
--- goes back to what the code declares. Returns the limit as it is now.
+-- Overrides declared values with those of an operator. Null leaves a value unchanged; `reset` restores the
+-- declared values. Returns the limit after the change.
 create or replace function set_limit(
     limit_name text, slots integer, rate integer, period double precision, paused boolean,
     reset boolean default false

@@ -1,10 +1,9 @@
--- About the statements of claims and completions: a session plans them once, maybe while tables are
--- nearly empty, and then has to live with the plan while they fill up. So they leave the planner one
--- way only: to start from what was asked for, and to look each row up by its key. That is what
--- `offset 0` in a lateral subquery does, and `x.id = any (array[y.id])` in place of `x.id = y.id`,
--- which can be looked up but neither merged nor read in order.
+-- Note on the statements of claims and completions: a session plans them once, possibly while tables are
+-- nearly empty, and keeps the plan while they grow. So these statements allow only one plan: start from the
+-- input, and look up each row by its key. `offset 0` in a lateral subquery enforces this. So does `x.id = any
+-- (array[y.id])` instead of `x.id = y.id`: it allows an index lookup, but no merge join and no ordered scan.
 
--- The lane of a task, tenant, batch and key, made if it is not there.
+-- Returns the lane of a task, tenant, batch and key, and creates it if it does not exist.
 create or replace function lane_for(of_task text, of_tenant text, of_batch uuid, of_key text) returns bigint
 language plpgsql as $$
 declare
@@ -28,7 +27,7 @@ begin
     return lane_id;
 end $$;
 
--- Tells lanes of jobs that have begun to wait in them. The caller holds the lanes.
+-- Updates lanes for jobs that have begun to wait in them. The caller holds the lanes.
 create or replace function wait_in_lanes(job_ids bigint[], moment timestamptz) returns void
 language plpgsql as $$
 begin
@@ -48,8 +47,8 @@ begin
     where l.id = any (array[w.lane_id]);
 end $$;
 
--- Locks lanes, the limits they count on and their batches, in the one order used everywhere:
--- lanes, limits, batches, each by id; jobs come after all of them. Returns the limits.
+-- Locks lanes, their limits and their batches. The order is the same everywhere: lanes, limits, batches, each
+-- by id, and then jobs. Returns the limits.
 create or replace function lock_around(lane_ids bigint[]) returns bigint[]
 language plpgsql as $$
 begin
@@ -93,7 +92,7 @@ begin
     cross join lateral (select from batches where batches.id = b.id for update) held;
 end $$;
 
--- Locks all lanes of a batch; a job that advances meanwhile may add one.
+-- Locks all lanes of a batch. A job that advances meanwhile may add a lane.
 create or replace function lock_lanes_of(of_batch uuid) returns bigint[]
 language plpgsql as $$
 declare
@@ -106,7 +105,7 @@ begin
     return lane_ids;
 end $$;
 
--- Locks a batch with all its lanes, and the limits these count on.
+-- Locks a batch with all its lanes and their limits.
 create or replace function lock_batch(of_batch uuid) returns batches
 language plpgsql as $$
 declare

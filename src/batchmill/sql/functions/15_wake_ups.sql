@@ -1,6 +1,6 @@
--- Wake-ups by NOTIFY, for processes that wait.
+-- Wake-ups by NOTIFY, for waiting processes.
 
--- NOTIFY only makes things faster, and takes a lock at commit: nothing is sent unless someone waits.
+-- NOTIFY only makes things faster, and takes a lock at commit. So send nothing unless a process waits.
 create or replace function notify_workers(of_tasks text[]) returns void
 language plpgsql as $$
 begin
@@ -9,7 +9,7 @@ begin
     end if;
 end $$;
 
--- Every role that can connect can listen, so what is sent names no batch and no job: the topic of one is a digest
+-- Every role that can connect can listen, so a notification names no batch and no job. A topic is a digest
 -- with a key that only the engine has.
 create or replace function topic(name text) returns text
 language plpgsql stable as $$
@@ -24,7 +24,8 @@ begin
     return (select secret from topic_key where seen_tenant() is null);
 end $$;
 
--- Asks for a notice of what happens to a batch in the next minute; of a job, of its end.
+-- Requests notifications of the events of a batch for the next minute; `watch_job` requests one at the end of
+-- a job.
 create or replace function watch_batch(of_batch uuid) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin

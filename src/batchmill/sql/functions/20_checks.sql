@@ -1,7 +1,7 @@
--- What a submit is checked for, for callers in any language. Errors of class BM are batchmill's own; store/errors.py
+-- Checks of a submit, for callers in any language. Errors of class BM are batchmill's own; store/errors.py
 -- turns them into typed exceptions.
 
--- The task that a caller names. Those who act for one tenant may name entry points only.
+-- Returns the task that a caller names. A caller that acts for one tenant may only name entry points.
 create or replace function known_task(task_name text, acting_for text) returns batchmill.tasks
 language plpgsql as $$
 declare
@@ -19,7 +19,7 @@ begin
     return known;
 end $$;
 
--- Schedules fire as their owner, so what a tenant schedules is checked when it is saved.
+-- Schedules fire with the rights of the engine, so a tenant's schedule is checked when it is saved.
 create or replace function require_scheduled_entry() returns trigger
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -38,7 +38,7 @@ begin
     end if;
 end $$;
 
--- Times that every language can tell, and spans that lead to such times.
+-- Accepts only times that every language can represent, and delays that lead to such times.
 create or replace function check_times(options json) returns void
 language plpgsql as $$
 begin
@@ -52,7 +52,7 @@ begin
     end if;
 end $$;
 
--- What the Python library has checked already, for callers in other languages.
+-- Repeats the checks of the Python library, for callers in other languages.
 create or replace function check_job(known tasks, job json) returns void
 language plpgsql as $$
 declare
@@ -64,7 +64,7 @@ begin
         raise exception 'An item is {"payload": …} with options, not %.', left(job::text, 100)
             using errcode = 'BM002';
     end if;
-    -- Most items have no options, and a call costs more than this look.
+    -- Most items have no options, and this test costs less than a function call.
     if (job ->> 'priority') is not null then
         perform batchmill.check_priority((job ->> 'priority')::integer);
     end if;

@@ -1,13 +1,13 @@
 -- Idempotency keys: requests with the same key run one after the other, and the later ones get the result of the
 -- first.
 
--- The advisory lock that stands for an idempotency key. Two keys that share one only wait for each other.
+-- The advisory lock of an idempotency key. If two keys share a lock, they only wait for each other.
 create or replace function request_lock(of_tenant text, of_key text) returns bigint
 language sql stable
 return hashtextextended('batchmill.request', hashtextextended(of_tenant, hashtextextended(of_key, 0)));
 
--- Holds an idempotency key until the transaction ends. False at once if another transaction has it: the
--- caller can then wait without a connection.
+-- Holds an idempotency key until the transaction ends. Returns false at once if another transaction holds it,
+-- so that the caller can wait without a connection.
 create or replace function hold_request(of_tenant text, of_key text) returns boolean
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -15,8 +15,8 @@ begin
 end $$;
 
 -- Takes an idempotency key, or returns the request that has it. A second request waits here until the first
--- has committed, unless its transaction holds the key already. A null digest means that the caller is still
--- reading what it submits.
+-- has committed, unless its transaction already holds the key. A null digest means that the caller is still
+-- reading its input.
 create or replace function take_request(of_tenant text, of_key text, of_digest text, expiry timestamptz)
 returns requests
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- Submitting one job that belongs to no batch. It only inserts, so a caller's long transaction blocks no worker.
 
--- These two are stable, as what they call is: so the planner can put them in place.
+-- The next two functions are stable, like the functions they call, so that the planner can inline them.
 create or replace function due_at(options jsonb, moment timestamptz) returns timestamptz
 language sql stable
 return coalesce((options ->> 'run_at')::timestamptz,
@@ -20,9 +20,9 @@ begin
         order by finished_at desc limit 1);
 end $$;
 
--- Submits one job that belongs to no batch; only inserts, so it never waits for workers. Options:
--- tenant, priority, run_at, delay, key, dedup_key, cache_key, idempotency_key, digest, expires_in,
--- labels. Returns the job's id and whether it is a duplicate, cached, or of an earlier request.
+-- Submits one job that belongs to no batch. It only inserts, so it never waits for workers. Options: tenant,
+-- priority, run_at, delay, key, dedup_key, cache_key, idempotency_key, digest, expires_in, labels. Returns
+-- the job's id, and whether it is a duplicate, cached, or from an earlier request.
 create or replace function enqueue(task text, payload json, options jsonb default '{}') returns json
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column

@@ -1,10 +1,10 @@
 -- Submitting a batch, in one call or in several of one transaction.
 
--- Submits a batch. `items` are {"payload", "key", "priority", "run_at", "delay", "dedup_key",
--- "cache_key"}, all but the payload optional, or with the option `bare` the payloads themselves.
--- Options: tenant, priority, run_at, delay (for items that have none), expires_in, labels, limit,
--- on_finish, notify, idempotency_key, digest. A large batch comes in several calls of one transaction:
--- `more` in all but the last, `batch_id` in all but the first.
+-- Submits a batch. `items` are objects {"payload", "key", "priority", "run_at", "delay", "dedup_key",
+-- "cache_key"}, where only the payload is required. With the option `bare`, they are the payloads themselves.
+-- Options: tenant, priority, run_at, delay (defaults for items without their own), expires_in, labels, limit,
+-- on_finish, notify, idempotency_key, digest. A large batch takes several calls in one transaction: pass
+-- `more` in all but the last, and `batch_id` in all but the first.
 create or replace function submit(task text, items json, options jsonb default '{}') returns json
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -84,7 +84,8 @@ begin
                 using errcode = 'BM002';
         end if;
         if acting is not null then
-            -- What is answered from the cache does not count, but a batch does: it may tell many people.
+            -- Results from the cache do not count, but a batch counts at least once: it may notify many
+            -- targets.
             perform count_jobs(
                 acting, greatest(batch.total - batch.completed, 1) + (batch.on_finish is not null)::integer);
         end if;
@@ -105,7 +106,8 @@ begin
         'duplicates', batch.duplicates);
 end $$;
 
--- A batch in several calls is whole or not at all, also where every call commits by itself.
+-- A batch that takes several calls is stored completely or not at all, even if the caller commits after every
+-- call.
 create or replace function refuse_open_batch() returns trigger
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -123,7 +125,7 @@ do $$ begin
 exception when duplicate_object then null;
 end $$;
 
--- Adds jobs that differ in nothing but their payloads. Returns how many there are.
+-- Adds jobs that differ only in their payloads. Returns how many it added.
 create or replace function add_payloads(
     batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
 ) returns integer
@@ -145,8 +147,7 @@ begin
     return added;
 end $$;
 
--- Adds the items that have to run, all but those at the places in `hits`, each to its lane. Returns
--- how many there are.
+-- Adds each item to its lane, except those at the positions in `hits`. Returns how many it added.
 create or replace function add_jobs(
     batch batches, items json, of_priority integer, due timestamptz, hits bigint[], moment timestamptz
 ) returns integer
@@ -184,7 +185,7 @@ begin
     return added;
 end $$;
 
--- Completes the items whose result is known already. Returns their places.
+-- Completes the items whose result is in the cache. Returns their positions.
 create or replace function add_cached(batch batches, items json, moment timestamptz) returns bigint[]
 language plpgsql as $$
 declare

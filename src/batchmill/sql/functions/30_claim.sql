@@ -1,12 +1,13 @@
--- Claims: a worker takes jobs. Read from top to bottom: submitted single jobs are put into their lanes, or start at
--- once; then lanes are locked (31_open_lanes.sql), jobs are chosen from them (32_take.sql) and started (33_start.sql).
+-- Claims: a worker takes jobs. Read from top to bottom: submitted single jobs start at once or go into their
+-- lanes. Then a claim locks lanes (31_open_lanes.sql), chooses jobs from them (32_take.sql) and starts these
+-- (33_start.sql).
 
--- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from
--- lanes that no limit counts. Tenants take turns, in each task from the one after `last_tenants[i]` on;
--- `last_tenant` was served last of all. `lot` is a number that differs from claim to claim, by which the
--- turns of a tenant's tasks are drawn. Returns the jobs and their lanes by columns, the seconds until
--- there may be more, whether no other worker is live, the place from which the next claim needs to look
--- for submitted jobs, and the tenants that were served last.
+-- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from lanes
+-- that no limit counts. In each task, tenants take turns, starting after `last_tenants[i]`. `last_tenant` is
+-- the tenant that was served last in any task. `lot` is a number that differs from claim to claim; it decides
+-- which of a tenant's tasks goes first. Returns the jobs and their lanes by columns, the seconds until there
+-- may be more jobs, whether no other worker is live, the position from which the next claim looks for
+-- submitted jobs, and the tenants that were served last.
 create or replace function claim(
     worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
     last_tenants text[] default null, last_tenant text default '', lot bigint default 0
@@ -38,11 +39,11 @@ begin
         last_tenants, last_tenant, lot);
 end $$;
 
--- Keeps fences apart from those of a server that this one replaced. A standby that is promoted may not have received
--- the last commits, and a server that crashed with `synchronous_commit` off may have lost some: the fences in them would
--- be issued again, and an outcome of a lost attempt could pass for one of a new attempt. So a server that was started
--- since the last claim skips more fences than can have been lost. A session ends with its server, so its first
--- claim checks this, and the others need not.
+-- Prevents a server from issuing fences that its predecessor issued before. A promoted standby may lack the
+-- last commits, and a server that crashed with `synchronous_commit` off may have lost some. It would issue
+-- their fences again, and an outcome of a lost attempt could be taken for that of a new attempt. So the first
+-- claim after a server start skips more fences than can have been lost. A session ends with its server, so
+-- only the first claim of a session checks this.
 create or replace function recognise_server() returns void
 language plpgsql as $$
 begin
@@ -56,8 +57,8 @@ begin
     perform set_config('batchmill.knows_server', 'yes', false);
 end $$;
 
--- Jobs that were submitted without a batch. Submitting only inserts, so that a caller's long
--- transaction never holds a lane; their lanes learn of them by the next claim.
+-- Jobs that were submitted without a batch. A submit only inserts, so that a caller's long transaction never
+-- holds a lane. The next claim puts these jobs into their lanes.
 create or replace function submitted_jobs(since xid8) returns bigint[]
 language plpgsql as $$
 declare
@@ -69,8 +70,8 @@ begin
     return case when cardinality(ids) < most then ids else ids || submitted_by_others(ids) end;
 end $$;
 
--- The first submitted jobs of tenants that have none among the known ones: a tenant with very many must
--- not keep the others out of their lanes.
+-- The first submitted jobs of tenants that have no job among the known ones, so that a tenant with very many
+-- jobs does not keep the others out of their lanes.
 create or replace function submitted_by_others(known bigint[]) returns bigint[]
 language plpgsql as $$
 declare
@@ -107,8 +108,8 @@ begin
     perform wait_in_lanes(job_ids, clock());
 end $$;
 
--- The common case of jobs that are submitted while nothing waits and no limit counts: they start without
--- waiting in their lane. Null if that is not the case.
+-- Starts submitted jobs directly, without waiting in their lane. This is the common case: no other job waits
+-- and no limit counts. Returns null in all other cases.
 create or replace function start_at_once(
     job_ids bigint[], worker bigint, of_tasks text[], wants integer[], want integer, since xid8,
     refused bigint[] default '{}'
@@ -153,7 +154,7 @@ begin
     return answered(claimed, cardinality(job_ids), false, worker, want, next_at, since, refused, moment);
 end $$;
 
--- Claims from lanes that are held together with all above them.
+-- Claims from lanes. The caller holds the lanes, their limits and their batches.
 create or replace function claim_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
     spare integer, since xid8, last_tenants text[], last_tenant text, lot bigint,
@@ -161,7 +162,7 @@ create or replace function claim_from(
 ) returns json
 language plpgsql as $$
 declare
-    -- Only now is it sure what comes before this: whoever had a slot has given it back.
+    -- Read the clock only after all locks are held: every earlier holder of a slot has then released it.
     moment timestamptz := clock();
     next_at timestamptz := moment;
     claimed json;
@@ -181,7 +182,7 @@ begin
         last_tenants, last_tenant);
 end $$;
 
--- When there may be work next, if that is known.
+-- The time when there may be work next, or null if it is unknown.
 create or replace function ready_next(of_tasks text[], moment timestamptz) returns timestamptz
 language plpgsql as $$
 begin
@@ -198,12 +199,12 @@ begin
             select opens_at from limits where parked and opens_at > moment) soon);
 end $$;
 
--- What a claim returns. Notes whether its worker now waits for more jobs; it is an error if the worker is not
--- live. Locks the worker's row, so that a claim and marking the worker lost serialise: a worker that is marked
--- lost has started all that it ever will. `alone` is true if no other worker is live.
+-- Builds the answer of a claim, and records whether the worker now waits for more jobs. Raises an error if
+-- the worker is not live. Locks the worker's row, so that a claim and marking the worker lost serialise: a
+-- lost worker starts no more jobs. `alone` is true if no other worker is live.
 --
--- All jobs of transactions that are older than the snapshot's are visible by now, or never will be. So once no
--- submitted job is left, the next claim need not look for older ones: `since` moves on.
+-- All jobs of transactions older than the snapshot are visible by now, or were rolled back. So once no
+-- submitted job is left, the next claim need not look for older ones, and `since` advances.
 create or replace function answered(
     claimed json, taken integer, passed_over boolean, worker bigint, want integer,
     next_at timestamptz, since xid8, refused bigint[], moment timestamptz,

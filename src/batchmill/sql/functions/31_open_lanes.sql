@@ -1,8 +1,10 @@
--- Which lanes a claim looks into: those with work and room. Tenants take turns, whatever the number of their lanes.
+-- Chooses the lanes of a claim: those with work and room. Tenants take turns, regardless of how many lanes
+-- they have.
 
--- Locks and returns lanes with work and room. In each task tenants take turns, and of each come the lanes
--- that have waited longest: half as many in all as there is room for jobs, since most have several, and
--- each is kept from other workers meanwhile. `ending` are lanes whose slots are about to be free.
+-- Locks and returns lanes with work and room. In each task tenants take turns, and the lanes of a tenant that
+-- have waited longest come first. The number of lanes is half the room for jobs, because most lanes have
+-- several jobs and a locked lane is unavailable to other workers. `ending` are lanes whose slots are about to
+-- become free.
 create or replace function open_lanes(
     of_tasks text[], wants integer[], room integer, last_tenants text[], ending bigint[] default '{}'
 ) returns bigint[]
@@ -15,7 +17,7 @@ begin
     perform wake_lanes(of_tasks, moment);
     return array(
         select l.id from unnest(of_tasks, wants, last_tenants) as w (task, want, last_tenant)
-        -- Some more tenants than needed: other workers may hold the lanes of some.
+        -- Select a few more tenants than needed, because other workers may hold the lanes of some.
         cross join lateral (select open_tenants(w.task, w.last_tenant, most + 3) as ids offset 0) tenants
         cross join lateral (
             select l.id from unnest(tenants.ids) as t (tenant)
@@ -27,7 +29,7 @@ begin
             limit least(w.want, most)) l);
 end $$;
 
--- The tenants with work in open lanes of a task whose turn is next. Most often there is one.
+-- The tenants with work in open lanes of a task, in the order of their turns. Usually there is only one.
 create or replace function open_tenants(of_task text, last_tenant text, most integer) returns text[]
 language plpgsql as $$
 declare
@@ -44,7 +46,7 @@ begin
     return next_tenants(of_task, null, coalesce(last_tenant, ''), most);
 end $$;
 
--- Marks lanes whose time has come.
+-- Marks lanes as due when their time has come.
 create or replace function wake_lanes(of_tasks text[], moment timestamptz) returns void
 language plpgsql as $$
 begin
@@ -63,9 +65,9 @@ begin
     end if;
 end $$;
 
--- The tenants with work in open lanes of a task, or in those parked behind a limit: in the order of their
--- names, from the one after `last_tenant` on and round again, at most so many. Each is one look at an
--- index, however many lanes it has.
+-- The tenants with work in open lanes of a task, or in lanes parked behind a limit. They come in the order of
+-- their names, starting after `last_tenant` and wrapping around; at most `most`. Each tenant costs one index
+-- lookup, regardless of how many lanes it has.
 create or replace function next_tenants(of_task text, behind bigint, last_tenant text, most integer) returns text[]
 language plpgsql as $$
 declare
@@ -98,8 +100,8 @@ begin
     return tenants;
 end $$;
 
--- Lets lanes come forward whose limit has room, or will have once the jobs of `ending` lanes have ended.
--- Too many only means that some park once more.
+-- Unparks lanes whose limit has room, or will have room once the jobs of `ending` lanes have ended. If it
+-- unparks too many, some park again.
 create or replace function unpark_lanes(of_tasks text[], last_tenants text[], ending bigint[], moment timestamptz)
 returns void
 language plpgsql as $$

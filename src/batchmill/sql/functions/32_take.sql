@@ -1,7 +1,7 @@
--- Which jobs of the locked lanes start: as many as slots, limits and the shares of tenants allow.
+-- Chooses the jobs of the locked lanes that start: as many as slots, limits and the shares of tenants allow.
 
--- Decides lane by lane how many jobs start, and starts them. `passed_over` tells that a limited lane was
--- left out because all slots of the worker are taken, `served` which tenant had its turn last, and
+-- Decides lane by lane how many jobs start, and starts them. `passed_over` is true if a limited lane was
+-- skipped because all slots of the worker are taken. `served` is the tenant that had the last turn, and
 -- `served_last` the same for each task.
 create or replace function take_from(
     lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
@@ -85,8 +85,8 @@ begin
             wants[lane.task_at] := wants[lane.task_at] - take;
             shares[tenant_at] := shares[tenant_at] - take;
         end if;
-        -- Where nobody is served, the turn goes on from the last tenant whose lane had to park: else the
-        -- next claim would meet only the next lane of a tenant at its limit.
+        -- If no tenant is served, the next turn starts after the last tenant whose lane was parked. Otherwise
+        -- the next claim would only reach the next lane of a tenant that is at its limit.
         if take > 0 or chosen = '{}' then
             served := lane.tenant;
         end if;
@@ -126,10 +126,10 @@ begin
     end if;
 end $$;
 
--- Locked lanes in their turn: the first of each tenant, then the second of each. Between its tasks a
--- tenant's turn is drawn by lot, and between lanes of one task it is that of the lane that was served
--- longest ago. Tenants follow the one that their task served last; between tasks, the one that was served
--- last of all. `counts` is how many jobs each lane may start; `share` is what a tenant may have of the room.
+-- Orders locked lanes by turn: the first lane of each tenant, then the second of each. `lot` decides the
+-- order of a tenant's tasks; within a task, the lane that was served longest ago comes first. Within a task,
+-- tenants start after the one that the task served last; between tasks, after the one that was served last in
+-- any task. `counts` is how many jobs each lane may start; `share` is a tenant's share of the room.
 create or replace function in_turn(
     lane_ids bigint[], room integer, spare integer, tasks text[], last_tenants text[], last_tenant text,
     lot bigint, out turns bigint[], out counts integer[], out share integer
@@ -144,7 +144,8 @@ begin
         counts := array[room];
         return;
     end if;
-    -- Most claims find lanes of one tenant and task, for which the order of service is all there is.
+    -- Most claims get lanes of one tenant and one task, where the time of the last service alone decides the
+    -- order.
     select array_agg(id order by ready_at, id), min(tenant) = max(tenant) and min(task) = max(task)
     into turns, alike from lanes where id = any (lane_ids);
     if alike then
@@ -172,13 +173,13 @@ begin
                 from lanes where id = any (lane_ids)) by_task) by_tenant) by_turn;
 end $$;
 
--- A lane costs as much as some jobs, so even where there are many, each gets a few of them; and more
--- where jobs are so short that they are taken ahead.
+-- A lane costs as much as several jobs, so each lane gets at least a few, even if there are many lanes. It
+-- gets more if jobs are so short that the worker prefetches them.
 create or replace function jobs_of_a_lane(share integer, lanes integer, spare integer) returns integer
 language sql immutable
 return greatest((share + lanes - 1) / lanes, spare / 8, 4);
 
--- The jobs of locked lanes that could start now, at most so many of each lane, and those in order.
+-- The jobs of locked lanes that can start now, in order, at most `counts[i]` of each lane.
 create or replace function startable_jobs(turns bigint[], counts integer[], moment timestamptz)
 returns table (
     lane_id bigint, task text, tenant text, batch_id uuid, key text, slots integer,

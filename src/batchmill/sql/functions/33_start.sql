@@ -1,7 +1,7 @@
 -- Starts the chosen jobs: their rows, the events of their batches, and the counts of their limits.
 
--- Makes chosen jobs running, a new attempt and a new fence each, and tells it in their batches.
--- Returns them in the order of the lanes in `touched`, and what each lane's jobs have in common.
+-- Starts the chosen jobs, each with a new attempt and a new fence, and adds the events to their batches.
+-- Returns the jobs in the order of the lanes in `touched`, and the values that the jobs of each lane share.
 create or replace function start_jobs(worker bigint, chosen bigint[], touched bigint[], moment timestamptz)
 returns json
 language plpgsql as $$
@@ -46,7 +46,7 @@ begin
             c.expires_on
         from counted c cross join lateral unnest(c.tellings) t
     )
-    -- By columns: for each value of a row, json_build_array would look its type up again.
+    -- Returns columns, not rows: for each value of a row, json_build_array would look up its type again.
     select json_build_object(
             'lanes', (
                 select json_build_array(json_agg(id), json_agg(task), json_agg(tenant), json_agg(key),
@@ -64,9 +64,9 @@ begin
     return claimed;
 end $$;
 
--- Counts starts on limits, remembers them where there is a rate, and notes who has parked there.
--- Starts are remembered by hundredths of the period, each as late as it may have been: a window of
--- any place holds at most the rate, and the memory stays small.
+-- Counts starts on limits, records their times if the limit has a rate, and notes whether lanes are parked
+-- behind the limit. Times are rounded up to hundredths of the period: no window exceeds the rate, and the
+-- record stays small.
 create or replace function count_starts(
     limit_ids bigint[], counted integer[], behind bigint[], moment timestamptz
 ) returns void language plpgsql as $$
@@ -75,7 +75,7 @@ begin
     set running = m.running + c.n,
         started_at = recent.at,
         started = recent.n,
-        -- Not `exists`, which may be answered by hashing all the lanes there are.
+        -- Not `exists`: the planner may hash all lanes for it.
         parked = (select true from lanes l where l.blocked_by = m.id limit 1) is not null,
         opens_at = recent.first + make_interval(secs => m.period)
     from unnest(limit_ids, counted) as c (id, n)

@@ -1,5 +1,5 @@
--- What each outcome of an attempt does to its job. This is the one place that says so; domain/outcome.py has the same
--- table for Python, and tests/store/test_outcomes.py compares the two with what Postgres does.
+-- Defines what each outcome of an attempt does to its job. domain/outcome.py has the same table for Python, and
+-- tests/store/test_outcomes.py compares the two with what Postgres does.
 --
 --   outcome    next state  event          attempt        snoozes    history   what else changes
 --   completed  completed   job_completed  counts                              keeps the result
@@ -10,14 +10,14 @@
 --   release    ready       job_released   does not count
 --   advance    ready       job_stage      starts at 0    starts at 0          task, key, payload and lane; drops checkpoints
 --
--- A job that was cancelled while it ran ends as cancelled, whatever its outcome. These functions are one expression
--- each, which the planner puts in place: they cost nothing.
+-- A job that was cancelled while it ran ends as cancelled, whatever its outcome. Each function is one expression,
+-- which the planner inlines, so the calls cost nothing.
 
 create or replace function ends_job(kind text) returns boolean
 language sql immutable
 return kind in ('completed', 'failed', 'cancelled');
 
--- Whether the job waits again. A word that is no outcome neither ends a job nor puts it back.
+-- Whether the job waits again. An unknown outcome neither ends a job nor puts it back.
 create or replace function puts_back(kind text) returns boolean
 language sql immutable
 return kind in ('retry', 'snooze', 'release', 'advance');
@@ -51,12 +51,12 @@ return case kind
     when 'cancelled' then 'job_cancelled'
 end;
 
--- Whether the event says no more than which attempt it was.
+-- Whether the event only identifies the attempt.
 create or replace function is_plain(kind text) returns boolean
 language sql immutable
 return kind in ('completed', 'release', 'cancelled');
 
--- The data of events that say more.
+-- The data of events that contain more than the attempt.
 create or replace function event_data(kind text, task text, attempt integer, detail json) returns json
 language sql stable
 return case kind

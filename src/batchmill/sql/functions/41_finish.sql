@@ -1,17 +1,17 @@
 -- Records outcomes: ends jobs or puts them back, counts them, numbers their events, and finishes batches.
 
--- How attempts ended, as their worker tells it: `kinds` are completed, failed, retry, advance, snooze,
--- release and cancelled. `details` holds the result of those that completed, and of others what their
--- kind needs of {"error", "delay", "task", "key", "payload"}; `progress` what each said last, null if
--- none did. `lanes` are those that the jobs were claimed from.
+-- The outcomes of attempts, as the worker reports them. `kinds` are completed, failed, retry, advance,
+-- snooze, release and cancelled. `details` holds the result of a completed attempt; for other kinds, it holds
+-- the fields that the kind needs: {"error", "delay", "task", "key", "payload"}. `progress` is the last
+-- progress that each attempt reported, or null. `lanes` are the lanes that the jobs were claimed from.
 do $$ begin
     create type outcomes as (
         ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]);
 exception when duplicate_object then null;
 end $$;
 
--- Records how attempts ended, all of them or none. An attempt whose fence is no longer the newest
--- changes nothing. Returns the ids of the jobs whose outcome was refused for that.
+-- Records the outcomes of attempts: all of them or none. An attempt whose fence is no longer the newest
+-- changes nothing. Returns the ids of the jobs whose outcome was refused for this reason.
 create or replace function finish(
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[]
 ) returns bigint[]
@@ -26,7 +26,7 @@ begin
     return finish_held(o, lock_around(lanes_to_finish(o)));
 end $$;
 
--- The lanes that attempts end in, and those where their jobs will wait for the next stage.
+-- The lanes that the attempts end in, and the lanes where advanced jobs wait for their next stage.
 create or replace function lanes_to_finish(o outcomes) returns bigint[]
 language plpgsql as $$
 declare
@@ -48,7 +48,7 @@ begin
     return lane_ids;
 end $$;
 
--- The same once everything is held. Nobody else starts or ends these jobs now.
+-- Does the work of `finish`. The caller holds all locks, so no other transaction can start or end these jobs.
 create or replace function finish_held(o outcomes, limit_ids bigint[]) returns bigint[]
 language plpgsql as $$
 declare
@@ -60,9 +60,9 @@ begin
     return array(select unnest(o.ids) except select unnest(ended));
 end $$;
 
--- Ends jobs that are running or that wait, or puts them back to wait: in their rows, in the counts of
--- their lanes, limits and batches, and in events. What was cancelled meanwhile can only end as
--- cancelled. Returns those that it found as they were told to be.
+-- Ends running or waiting jobs, or puts them back to wait. Updates their rows, the counts of their lanes,
+-- limits and batches, and the events. A job with a cancel request can only end as cancelled. Returns the ids
+-- of the jobs that had the expected state, fence and lane.
 create or replace function end_jobs(o outcomes, were_running boolean, limit_ids bigint[], moment timestamptz)
 returns bigint[]
 language plpgsql as $$
@@ -86,7 +86,8 @@ begin
         where j.id = any (array[s.id]) and j.fence is not distinct from s.fence
           and (j.state = 'running') = were_running and (o.lanes is null or j.lane_id = any (o.lanes))
           and (ends_job(s.kind) or j.cancelled_at is not null)
-        -- What is read most often comes first: to get at a column, Postgres walks over those before it.
+        -- The columns that are read most often come first: to read a column, Postgres walks over all columns
+        -- before it.
         returning j.id, j.lane_id, j.position, j.attempt, j.batch_id, j.watched,
             case when j.cancelled_at is null then s.kind else 'cancelled' end as kind, j.task, s.detail,
             said_progress(s.progress) as said, j.tenant, j.key, j.priority, j.run_at, j.snoozes, j.fence,
@@ -218,7 +219,7 @@ begin
     return coalesce(ended_ids, '{}');
 end $$;
 
--- Takes ended attempts off the counts of the limits over their lanes.
+-- Subtracts ended attempts from the counts of the limits over their lanes.
 create or replace function count_ends(lane_ids bigint[], counts integer[]) returns void
 language sql
 begin atomic
@@ -236,7 +237,7 @@ create or replace function said_progress(progress json) returns json
 language sql stable
 return case when progress::text <> 'null' then progress end;
 
--- The attempts of a job that did not succeed, with the one that ends now.
+-- The attempts of a job that did not succeed, including the one that ends now.
 create or replace function attempts_with(j jobs, detail json, moment timestamptz) returns jsonb
 language sql stable
 return coalesce(j.attempts, '[]') || jsonb_build_array(

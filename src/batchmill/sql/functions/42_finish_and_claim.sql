@@ -1,7 +1,7 @@
--- What a busy worker does: finish and claim in one transaction.
+-- The call of a busy worker: finish and claim in one transaction.
 
--- What a busy worker does: records how attempts ended and claims new jobs, in one transaction. Locks come
--- in the order they come in everywhere, so lanes are held for both before anything above them is.
+-- Records the outcomes of attempts and claims new jobs, in one transaction. The order of locks is the same as
+-- everywhere, so the lanes for both parts are locked before any limit or batch.
 create or replace function turn(
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[],
     worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
@@ -45,7 +45,8 @@ begin
         wants, want, spare, since, last_tenants, last_tenant, lot, refused);
 end $$;
 
--- Where something has come between: it is all in its lanes by the next claim, which is due at once.
+-- Used when the submitted jobs cannot start at once. Puts them into their lanes; the next claim is due at
+-- once.
 create or replace function wait_for_next(
     submitted bigint[], worker bigint, of_tasks text[], want integer, since xid8, refused bigint[]
 ) returns json
@@ -55,7 +56,7 @@ begin
     return answered(null, 0, false, worker, want, ready_next(of_tasks, clock()), since, refused, clock());
 end $$;
 
--- Those of held lanes that jobs can start from, now that others have ended there.
+-- The held lanes that jobs can start from, after other jobs have ended there.
 create or replace function still_open(lane_ids bigint[], of_tasks text[], moment timestamptz) returns bigint[]
 language plpgsql as $$
 begin

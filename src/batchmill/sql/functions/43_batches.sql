@@ -1,6 +1,6 @@
 -- How a batch finishes.
 
--- How a batch stands once all its jobs have ended.
+-- The state of a batch whose jobs have all ended.
 create or replace function final_state(b batches) returns batch_state
 language sql immutable
 return case
@@ -11,8 +11,9 @@ return case
     else 'failed'
 end::batch_state;
 
--- Ends batches whose last job has ended: state, last event, callback, who is told, and what they no
--- longer need. The caller holds their rows, so each ends once.
+-- Finishes batches whose last job has ended: sets the state, adds the last event, creates the callback and
+-- the notifications, and deletes lanes and limits. The caller holds the rows of the batches, so each finishes
+-- once.
 create or replace function finish_batches(batch_ids uuid[], moment timestamptz) returns void
 language plpgsql as $$
 begin
@@ -40,8 +41,8 @@ begin
     perform pg_notify('batchmill', topic('done:' || id)) from batches
     where id = any (batch_ids) and watched_until > moment;
     perform notify_workers(array(select on_finish from batches where id = any (batch_ids)));
-    -- A claim may be looking into an empty lane and wait for what is held here: what it holds is left
-    -- for the upkeep.
+    -- A claim may hold an empty lane and wait for a lock that this transaction holds. So skip locked rows;
+    -- the upkeep deletes them later.
     delete from limits where id = any (array(
         select id from limits where name = any (array(
             select 'batch:' || id from unnest(batch_ids) as id
@@ -52,7 +53,7 @@ begin
         select id from lanes where batch_id = any (batch_ids) for update skip locked));
 end $$;
 
--- The limit that a batch was submitted with; it goes when the batch ends and comes back on a retry.
+-- The limit that a batch was submitted with. It is dropped when the batch finishes, and restored on a retry.
 create or replace function make_batch_limit(b batches) returns void
 language sql
 begin atomic

@@ -1,10 +1,10 @@
 -- Cancelling batches and jobs.
 
--- Cancels jobs of a batch, or one job: those that wait end now, those that run are marked, keep their
--- slots until their worker lets go, and can only end as cancelled. Returns how many were cancelled.
+-- Cancels a batch. Waiting jobs end now. Running jobs are marked, keep their slots until their worker stops
+-- them, and can only end as cancelled. Returns the number of cancelled jobs.
 --
--- All in one transaction, which takes long for a large batch. `begin_cancel` and `cancel_step` do the same in
--- several short ones.
+-- This is one transaction, which takes long for a large batch. `begin_cancel` and `cancel_step` do the same
+-- in several short ones.
 create or replace function cancel_batch(of_batch uuid) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -20,22 +20,22 @@ begin
     return coalesce(changed, 0);
 end $$;
 
--- Cancels a batch: when this has committed, none of its jobs starts any more, and those that run can only end
--- as cancelled. Those that wait are left to `cancel_step`; the upkeep goes on where a caller died. Returns how
--- many run, or null if the batch had finished or was cancelled before.
+-- Begins to cancel a batch. After commit, no job of the batch starts, and its running jobs can only end as
+-- cancelled. `cancel_step` ends the waiting jobs; if the caller dies, the upkeep continues. Returns the
+-- number of running jobs, or null if the batch was already finished or cancelled.
 create or replace function begin_cancel(of_batch uuid) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz;
     batch batches;
 begin
-    -- A second caller has nothing to wait for.
+    -- A second caller returns at once, without waiting for locks.
     if exists (select from batches where id = of_batch and is_own(tenant) and cancelled_at is not null) then
         return null;
     end if;
     perform hold_limits_shared();
-    -- A keyed task has a lane for each key, so there may be very many. The limits above them need not be held:
-    -- jobs that wait count on none.
+    -- A keyed task has a lane for each key, so a batch may have very many lanes. The limits need no lock:
+    -- waiting jobs do not count on them.
     perform lock_lanes_of(of_batch);
     select * into batch from batches where id = of_batch and is_own(tenant) for update;
     if batch.id is null then
@@ -46,7 +46,7 @@ begin
         return null;
     end if;
     update batches set cancelled_at = moment, state = 'cancelled' where id = of_batch;
-    -- No claim looks into a lane where nothing is due.
+    -- Claims skip lanes where nothing is due.
     update lanes set ready_at = null, is_due = false, blocked_by = null
     where batch_id = of_batch and (ready_at is not null or blocked_by is not null);
     return interrupt_jobs(array(
@@ -57,8 +57,8 @@ begin
         where l.batch_id = of_batch and l.is_busy), moment);
 end $$;
 
--- Ends up to `most` waiting jobs of a cancelled batch, from the position `after` on. `upto` is where the next
--- step begins; null if none is left.
+-- Ends up to `most` waiting jobs of a cancelled batch with a position greater than `after`. Pass `upto` as
+-- `after` of the next step; it is null if no waiting job was left.
 create or replace function cancel_step(
     of_batch uuid, after bigint, most bigint, out cancelled integer, out upto integer
 )
@@ -69,7 +69,7 @@ declare
 begin
     cancelled := 0;
     perform hold_limits_shared();
-    -- No job starts in the lanes any more, so the batch is enough to hold.
+    -- No job starts in these lanes any more, so a lock on the batch is enough.
     select * into batch from batches where id = of_batch and is_own(tenant) for update;
     if batch.cancelled_at is null or batch.finished_at is not null then
         return;
@@ -102,7 +102,7 @@ begin
         exit when lane is null and hold_without_lane(of_job);
         continue when lane is null;
         perform lock_around(array[lane]);
-        -- While this waited, the job may have left for the lane of its next stage.
+        -- While this call waited for the lock, the job may have moved to the lane of its next stage.
         exit when exists (select from jobs where id = of_job and lane_id = lane);
     end loop;
     return cancel_jobs(array[of_job], clock());
@@ -111,15 +111,16 @@ end $$;
 create or replace function require_job(of_job bigint) returns void
 language plpgsql as $$
 begin
-    -- One statement: a job that ends or is retried meanwhile is in one of the tables at any moment.
+    -- One statement, so one snapshot: a job that ends or is retried meanwhile is visible in one of the two
+    -- tables.
     if not (exists (select from jobs where id = of_job and is_own(tenant))
         or exists (select from finished where id = of_job and is_own(tenant))) then
         raise exception 'There is no job %.', of_job using errcode = 'BM005';
     end if;
 end $$;
 
--- Locks a job that no claim has put into a lane. False if one has by now; then nothing is locked, since lanes
--- come before jobs: the error ends what the block has locked.
+-- Locks a job that is not in a lane yet. Returns false, without the lock, if a claim has put it into a lane
+-- meanwhile: lanes must be locked before jobs. The error rolls the block back and so releases the lock.
 create or replace function hold_without_lane(of_job bigint) returns boolean
 language plpgsql as $$
 begin
@@ -139,7 +140,7 @@ begin
     return interrupt_jobs(job_ids, moment) + end_waiting(job_ids, moment);
 end $$;
 
--- Marks those that run, and tells their workers.
+-- Marks running jobs as cancelled, and notifies their workers.
 create or replace function interrupt_jobs(job_ids bigint[], moment timestamptz) returns integer
 language plpgsql as $$
 declare

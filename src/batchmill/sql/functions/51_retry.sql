@@ -1,16 +1,16 @@
 -- Retrying failed jobs by hand.
 
--- Puts failed jobs of a batch back to work from the stage they failed at, with their inputs and
--- checkpoints; `of_jobs` null means all of them. Returns how many there are. Of several calls at once,
--- one does it, and the others return 0: what fails after a call has begun is not retried by it.
+-- Retries failed jobs of a batch from the stage they failed at, with their inputs and checkpoints. `of_jobs`
+-- null means all failed jobs. Returns how many it retries. Of several concurrent calls, one retries the jobs
+-- and the others return 0: a call does not retry jobs that fail after it has begun.
 create or replace function retry_batch(of_batch uuid, of_jobs bigint[] default null) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     asked timestamptz := clock();
     retried integer;
 begin
-    -- The lanes have to be there before the batch is locked. A block that ends in an error takes back
-    -- those that it made, so a call that comes too late leaves none behind.
+    -- The lanes must exist before the batch is locked. The error below rolls back the block, so a call that
+    -- comes too late leaves no lanes behind.
     begin
         perform make_lanes_of_failed(of_batch, of_jobs, asked);
         retried := retry_held(lock_batch(of_batch), of_jobs, asked);
@@ -38,7 +38,7 @@ begin
     end loop;
 end $$;
 
--- The same once the batch is held with all its lanes.
+-- Does the work of `retry_batch`. The caller holds the batch and all its lanes.
 create or replace function retry_held(batch batches, of_jobs bigint[], asked timestamptz) returns integer
 language plpgsql as $$
 declare
@@ -76,7 +76,7 @@ begin
         last_event = last_event + 1 + cardinality(retried),
         generation = generation + (batch.finished_at is not null)::integer
     where id = batch.id;
-    -- A batch that had finished runs its callback once more.
+    -- A finished batch runs its callback again.
     perform count_own_jobs(cardinality(retried)
         + (batch.on_finish is not null and batch.finished_at is not null)::integer);
     perform make_batch_limit(batch);
@@ -88,8 +88,8 @@ begin
     return cardinality(retried);
 end $$;
 
--- Retries one failed job, of a batch or alone. Of several calls at once, one does it, and the others
--- are refused.
+-- Retries one failed job, in a batch or not. Of several concurrent calls, one succeeds and the others are
+-- refused.
 create or replace function retry_job(of_job bigint) returns integer
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -114,8 +114,8 @@ begin
     return retried;
 end $$;
 
--- Moves jobs that had failed by then back among the live ones. A deduplication key that another live job has taken
--- since is given up. Jobs of a batch go to their lanes, others to where submitted ones wait.
+-- Moves jobs that failed before `asked` back to the live jobs. A job loses its deduplication key if another
+-- live job has taken it since. Jobs of a batch go to their lanes, other jobs wait like submitted ones.
 create or replace function restore_jobs(job_ids bigint[], of_day date, asked timestamptz) returns bigint[]
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- What a running attempt writes; each of these changes nothing once the fence is not the newest.
+-- Writes of a running attempt. None of them changes anything if the fence is no longer the newest.
 
--- Records the newest progress of attempts: [{"id", "fence", "progress"}]. Returns the ids refused.
+-- Records the newest progress of attempts: [{"id", "fence", "progress"}]. Returns the refused ids.
 create or replace function report_progress(reports json) returns bigint[]
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
@@ -42,7 +42,7 @@ begin
         where r.id <> all (coalesce(current, '{}')));
 end $$;
 
--- Keeps what a step of a handler gave, so that a later attempt need not do it again.
+-- Saves the result of a handler's step, so that a later attempt need not repeat the step.
 create or replace function save_checkpoint(of_job bigint, of_fence bigint, name text, value json) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin

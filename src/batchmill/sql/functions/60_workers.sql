@@ -1,6 +1,6 @@
 -- Registering tasks and workers, and renewing leases.
 
--- Without `is_entry`, a task that is known stays what it is, and a new one is no entry point.
+-- If `is_entry` is null, a known task keeps its value, and a new task is not an entry point.
 create or replace function register_task(
     task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb,
     is_entry boolean default null
@@ -35,8 +35,8 @@ language sql set search_path = batchmill, pg_catalog, pg_temp as $$
     returning id
 $$;
 
--- Renews a worker's lease. Returns the jobs it must stop: those that were cancelled. Null: it was
--- given up for lost, and its jobs belong to others.
+-- Renews a worker's lease. Returns the cancelled jobs that it must stop. Returns null if the worker was
+-- marked lost; its jobs then belong to other workers.
 create or replace function renew_lease(worker bigint, lease double precision) returns bigint[]
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -49,8 +49,8 @@ begin
         select id from jobs where cancelled_at is not null and worker_id = worker and state = 'running');
 end $$;
 
--- All running jobs, by their lanes: most stand before those that wait, and their number is known, so few of
--- those are looked at.
+-- All running jobs, by lane. Most come before the waiting jobs in the index, and the lane knows their number,
+-- so the scan reads few waiting jobs.
 create or replace function running_jobs() returns setof jobs
 language sql stable
 set search_path = batchmill, pg_catalog, pg_temp set enable_seqscan = off as $$

@@ -1,7 +1,8 @@
--- The upkeep: what one of the workers does now and then.
+-- The upkeep: periodic work that one of the workers does.
 
--- Makes a worker the one that does the upkeep, or keeps it so: until it stops looking, or its own
--- lease lapses. Everything it does is safe to do twice, so a change in the middle costs nothing.
+-- Elects a worker to do the upkeep, or renews its lead. The lead ends when the worker stops renewing it, or
+-- when the worker's own lease lapses. Everything in the upkeep is safe to do twice, so a change of leader at
+-- any point does no harm.
 create or replace function lead(worker bigint, seconds double precision) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -14,7 +15,7 @@ begin
     return found;
 end $$;
 
--- What a look at the clock finds to do; null for a worker that does not lead.
+-- Returns the work that is due now, or null if the worker does not lead.
 create or replace function look_after(worker bigint, seconds double precision) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -31,16 +32,16 @@ begin
                 where not paused and next_at <= clock() order by next_at limit 100) due));
 end $$;
 
--- Running jobs of workers that are lost or have stopped. One that has left none is settled: it starts
--- nothing any more.
+-- Running jobs of workers that are lost or have stopped. A worker without running jobs becomes settled,
+-- because it starts no more jobs.
 create or replace function lapsed_jobs() returns json
 language plpgsql as $$
 declare
     gone bigint[];
     lapsed json;
 begin
-    -- One whose claim is about to commit is held by it, maybe for long if nobody takes the answer: its turn
-    -- comes at another look.
+    -- A claim that is about to commit holds its worker's row, possibly for long if the client does not read
+    -- the answer. The next run of the upkeep handles that worker.
     update workers set state = 'lost', idle = false
     where id = any (array(
         select id from workers where state in ('live', 'draining') and lease_until < clock()
@@ -60,7 +61,7 @@ begin
     return coalesce(lapsed, '[]');
 end $$;
 
--- Lets go of what has expired; batches that have not finished have to be cancelled first.
+-- Deletes expired rows. Unfinished batches have to be cancelled first.
 create or replace function expire(today date) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -74,18 +75,18 @@ begin
     select count(*) into deleted from gone;
     delete from requests where expires_at < clock();
     delete from notifications where expires_at < clock();
-    -- What is still being cancelled keeps its past until it is done.
+    -- A batch that is still being cancelled keeps its partitions until it has finished.
     return json_build_object('deleted', deleted, 'dropped', drop_expired_partitions(
         least(today, (select day_of(min(expires_at)) from batches))));
 end $$;
 
--- Clears what nobody needs any more, and mends what only a lost race could leave behind.
+-- Deletes rows that are no longer needed, and repairs the effects of rare races.
 create or replace function tidy() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     delete from workers w
     where is_settled and lease_until < clock() - interval '30 days';
-    -- Whose row someone else has deleted counts as lost.
+    -- A worker whose row was deleted counts as lost.
     insert into workers (id, name, version, tasks, concurrency, state, started_at, lease_until)
     overriding system value
     select distinct worker_id, 'unknown', '', '{}'::text[], 1, 'lost', clock(), clock()
@@ -104,9 +105,9 @@ begin
     delete from statistics where minute < clock() - interval '30 days';
 end $$;
 
--- Mends limits that a batch brought along while their template changed, and drops those that
--- templates made and nobody counts on. Apart from `tidy`, which holds lanes: those
--- come after the lock that this needs.
+-- Repairs limits that a batch created while their template changed, and drops unused limits that templates
+-- created. This is separate from `tidy`, which locks lanes: the lock that this function needs comes before
+-- lanes.
 create or replace function tidy_limits() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
@@ -131,7 +132,7 @@ return m.template is not null and m.running = 0 and not m.parked and not m.pause
     and m.set_slots is null and m.set_rate is null and not exists (
         select from unnest(m.started_at) as at where at > clock() - make_interval(secs => m.period));
 
--- Adds up the minutes that have passed since the last time.
+-- Aggregates the minutes that have passed since the last call.
 create or replace function add_statistics() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare

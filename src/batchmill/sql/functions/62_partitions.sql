@@ -1,6 +1,6 @@
--- Partitions of jobs that have ended and of events, one for each day on which they expire.
+-- Partitions of ended jobs and of events, one for each day of expiry.
 
--- Makes the partition of a day, taking over what waited for it in the default one.
+-- Creates the partition of a day, and moves its rows there from the default partition.
 create or replace function make_partition(parent text, day date) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -9,8 +9,8 @@ begin
     if to_regclass('batchmill.' || child) is not null then
         return false;
     end if;
-    -- The parent too: a statement planned without the new partition would look for its rows, and
-    -- write them, where they were before.
+    -- Lock the parent too: a statement that was planned without the new partition would read and write its
+    -- rows in the default partition.
     execute format('lock table only %I, %I in access exclusive mode', parent, parent || '_default');
     if to_regclass('batchmill.' || child) is not null then
         return false;
@@ -30,8 +30,8 @@ begin
     return true;
 end $$;
 
--- Makes the partitions of the days to come, so that the default ones stay empty but for what lives
--- longer. Returns how many were missing.
+-- Creates the partitions of the coming days, so that the default partitions only contain rows that expire
+-- later. Returns how many were missing.
 create or replace function make_partitions() returns integer
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -42,7 +42,7 @@ begin
         from unnest(array['event_blocks', 'finished']) as parent cross join generate_series(0, 35) as ahead);
 end $$;
 
--- Drops every partition whose day has passed; what passed in the default partition goes by row.
+-- Drops every partition whose day has passed. Deletes expired rows from the default partitions.
 create or replace function drop_expired_partitions(today date) returns integer
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare

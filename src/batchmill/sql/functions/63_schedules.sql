@@ -1,7 +1,7 @@
 -- Schedules: saving them, and starting jobs when they are due.
 
--- Runs a task whenever a cron expression says, or changes the schedule of that name. The caller has read the
--- expression: `first_at` is when it fires next, `seconds` the shortest time between two times that it fires.
+-- Creates or changes the schedule of this name, which runs a task by a cron expression. The caller has parsed
+-- the expression: `first_at` is the next time it fires, `seconds` the shortest interval between two firings.
 create or replace function save_schedule(
     of_tenant text, of_name text, of_task text, of_payload json, of_key text, of_priority integer, of_cron text,
     of_timezone text, of_missed text, first_at timestamptz, seconds double precision
@@ -29,7 +29,7 @@ begin
     return saved;
 end $$;
 
--- Those who add one at the same time come one after the other.
+-- Serialises concurrent calls for one tenant.
 create or replace function check_schedule_quota(of_tenant text, of_name text, seconds double precision) returns void
 language plpgsql as $$
 declare
@@ -64,7 +64,8 @@ language sql security definer set search_path = batchmill, pg_catalog, pg_temp a
     delete from schedules where tenant = of_tenant and name = of_name and is_own(tenant) returning name
 $$;
 
--- Files live as long as what names them, and a schedule has no end. Lists show all payloads, so they are small.
+-- Files live as long as the batch or job that names them, but a schedule has no end, so its payload may name
+-- none. Lists show all payloads, so payloads must be small.
 create or replace function check_scheduled(payload json) returns void
 language plpgsql as $$
 declare
@@ -80,8 +81,9 @@ begin
     end if;
 end $$;
 
--- Fires a schedule for the given times and moves it on, unless someone has meanwhile. One that cannot fire, or whose
--- tenant may have no more jobs, moves on too, with the reason: those that are due come behind it.
+-- Fires a schedule for the given times and advances it, unless another call has advanced it meanwhile. A
+-- schedule that cannot fire, or whose tenant may have no more jobs, also advances and records the reason, so
+-- that it does not block other due schedules.
 create or replace function fire_schedule(
     of_tenant text, schedule_name text, expected timestamptz, times timestamptz[], then_at timestamptz,
     reason text

@@ -1,12 +1,13 @@
--- Rows of artifacts. Jobs are locked before artifacts, artifacts before usage, usage before groups. A
--- transaction that holds a group waits for no other lock.
+-- Rows of artifacts. The order of locks is: jobs, artifacts, usage, groups. A transaction that holds a group
+-- waits for no other lock.
 
--- The tenants `club`, `club/ann` and `club/bob` are one group. The quota of `club` bounds what they store together.
+-- The tenants `club`, `club/ann` and `club/bob` are one group. The quota of `club` bounds the bytes that they
+-- store together.
 create or replace function group_of(of_tenant text) returns text
 language sql immutable
 return split_part(of_tenant, '/', 1);
 
--- Adds bytes to what a tenant has in the store, or takes some off. Returns how many there are.
+-- Adds `more` bytes, which may be negative, to the count of stored bytes of a tenant. Returns the new count.
 create or replace function count_stored(of_tenant text, more bigint) returns bigint
 language sql
 begin atomic
@@ -44,8 +45,8 @@ begin
     return added;
 end $$;
 
--- Begins a file that is handed in. Unless a batch takes it, it lives for a day. A caller that chooses the id can give
--- the file up even if it does not learn whether this succeeded.
+-- Begins an uploaded file. It expires after a day unless a batch takes it. A caller that chooses the id can
+-- give the file up even if it does not learn whether this call succeeded.
 create or replace function begin_input(
     of_tenant text, of_name text, of_type text, new_id uuid
 ) returns artifacts
@@ -55,7 +56,7 @@ begin
         clock() + interval '1 day');
 end $$;
 
--- Begins a file that an attempt makes; null if the attempt is no longer the newest.
+-- Begins a file that an attempt writes. Returns null if the attempt is no longer the newest.
 create or replace function begin_output(
     of_job bigint, of_fence bigint, of_name text, of_type text, new_id uuid
 ) returns artifacts
@@ -72,10 +73,11 @@ begin
         (job.expires_on + 1)::timestamp at time zone 'UTC'));
 end $$;
 
--- Lets a file that is being written take up `at_least` so many bytes and `at_most` so many. Of the bounds on its
--- tenant (by its quota and by the caller) and on its group, the one that leaves less room counts: `used` and `most` are
--- its. The file gets ahead by a tenth of what is left, so that others find room as well; if too little is left, nothing
--- changes. `granted` is null if nobody waits for the file any more.
+-- Reserves between `at_least` and `at_most` bytes for a file that is being written. The bounds are those on
+-- the tenant (its quota and `bound`) and on its group. The bound with the least room applies; `used` and
+-- `most` describe it. The file reserves a tenth of the remaining room in advance, so that other files get
+-- room too. If there is too little room, nothing changes. `granted` is null if the file is no longer being
+-- written.
 create or replace function grow_artifact(
     of_id uuid, at_least bigint, at_most bigint, bound bigint, out granted bigint, out used bigint, out most bigint
 )
@@ -106,8 +108,8 @@ begin
     update artifacts set size = granted, written_at = clock() where id = of_id;
 end $$;
 
--- All bytes are durable: an input is kept from now on, an output once its attempt has ended well. Null if
--- nobody waits for it any more.
+-- Ends the writing of a file; all its bytes are durable. An input is kept from now on, an output once its
+-- attempt completes or advances. Returns null if the file is no longer expected.
 create or replace function end_artifact(of_id uuid, of_size bigint, of_sha256 text) returns artifacts
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -136,7 +138,7 @@ begin
     return file;
 end $$;
 
--- Whoever wrote the file removes what there is of it now. Returns where that is.
+-- Gives up a file. Returns its storage key, so that the writer can remove the bytes now.
 create or replace function give_up_artifact(of_id uuid) returns text
 language sql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
     update artifacts set state = 'gone', collect_at = clock()
@@ -144,7 +146,7 @@ language sql security definer set search_path = batchmill, pg_catalog, pg_temp a
     returning storage_key
 $$;
 
--- Gives up a file that is kept, for its owner. Returns where it is.
+-- Gives up a kept file at the request of its owner. Returns its storage key.
 create or replace function delete_artifact(of_id uuid) returns text
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -161,7 +163,7 @@ begin
     return give_up_artifact(of_id);
 end $$;
 
--- Whether a batch or a job that is not finished has made or been given a file.
+-- Whether an unfinished batch or job made the file or uses it.
 create or replace function is_needed(file artifacts) returns boolean
 language sql stable
 return exists (
@@ -173,7 +175,7 @@ return exists (
         select file.job_id union all
         select job_id from artifact_uses where artifact_id = file.id));
 
--- Removes the rows of files that are no more.
+-- Deletes the rows of files whose bytes have been removed.
 create or replace function forget_artifacts(of_ids uuid[]) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -202,7 +204,7 @@ language sql security definer set search_path = batchmill, pg_catalog, pg_temp a
     update artifacts set downloads = downloads + 1 where id = of_id and is_own(tenant)
 $$;
 
--- The artifacts that a JSON text names: {"artifact": "…"}, anywhere in it.
+-- The ids of artifacts in a JSON text: {"artifact": "…"} at any depth.
 create or replace function named_artifacts(in_text text) returns uuid[]
 language sql immutable
 begin atomic
@@ -211,7 +213,8 @@ begin atomic
     where strpos(in_text, '"artifact"') > 0;
 end;
 
--- Keeps artifacts as long as a batch or a job that names them. Those of others do not exist.
+-- Keeps artifacts as long as the batch or job that names them. An artifact of another tenant counts as
+-- missing.
 create or replace function take_artifacts(
     ids uuid[], of_tenant text, of_batch uuid, of_job bigint, expiry timestamptz
 ) returns void
@@ -236,7 +239,7 @@ begin
     on conflict do nothing;
 end $$;
 
--- Whether all that a result names is still there.
+-- Whether all artifacts that a result names still exist.
 create or replace function has_its_artifacts(result json, of_tenant text) returns boolean
 language sql stable
 return not exists (
@@ -244,8 +247,8 @@ return not exists (
         select from artifacts a where a.id = named and a.tenant = of_tenant and a.state = 'kept'
           and a.expires_at > clock()));
 
--- Whether any of these attempts may have written a file. Most have not, and their fences lie close together:
--- one look at the index shows it.
+-- Whether any of these attempts may have written a file. Most have not, and their fences are close together,
+-- so one index lookup is enough.
 create or replace function may_have_outputs(fences bigint[]) returns boolean
 language plpgsql as $$
 declare
@@ -257,9 +260,9 @@ begin
         select from artifacts where state in ('writing', 'stored') and fence between first and last);
 end $$;
 
--- Decides what becomes of the files of attempts that have ended just now. Their jobs are held, and whoever
--- writes for them needs those: so nothing is missed. What is still being written gets an hour, since
--- somebody may be at it.
+-- Keeps or gives up the files of attempts that have just ended. The caller holds the jobs, and writers need a
+-- lock on the job too, so no file is missed. A file that is still being written is collected an hour later,
+-- because its writer may still be active.
 create or replace function settle_outputs(o outcomes, ended_ids bigint[], cancelled_ids bigint[]) returns void
 language plpgsql as $$
 declare
@@ -279,7 +282,7 @@ begin
       and a.state in ('writing', 'stored');
 end $$;
 
--- What a checkpoint names is kept with it, for the attempts to come. The caller holds the job.
+-- Keeps the artifacts that a checkpoint names, for later attempts. The caller holds the job.
 create or replace function keep_for_checkpoint(of_job bigint, of_fence bigint, value json) returns void
 language sql
 begin atomic
@@ -288,7 +291,7 @@ begin atomic
       and state = 'stored';
 end;
 
--- Gives up what belongs to a batch that is being deleted, unless someone else uses it.
+-- Gives up the artifacts of a batch that is being deleted, unless something else uses them.
 create or replace function give_up_artifacts_of(of_batch uuid) returns void
 language plpgsql as $$
 declare
@@ -313,8 +316,8 @@ return exists (select from artifacts where collect_at <= clock())
     or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
     or exists (select from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour');
 
--- Gives up what has expired, and what nobody has written to for an hour. Returns what can be removed, so
--- many at a time.
+-- Gives up expired files, and files whose last write is an hour ago. Returns up to `most` files that can be
+-- removed.
 create or replace function collect_litter(most integer) returns table (id uuid, storage_key text)
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -329,15 +332,15 @@ begin
         where collect_at <= clock() order by collect_at limit most;
 end $$;
 
--- Leaves files that could not be removed for later, each for another time: so one that nobody can remove
--- stops holding up the others.
+-- Postpones files that could not be removed, each by a different time, so that a file that can never be
+-- removed does not block the others.
 create or replace function put_off_litter(of_ids uuid[], seconds double precision) returns void
 language sql set search_path = batchmill, pg_catalog, pg_temp as $$
     update artifacts set collect_at = clock() + make_interval(secs => seconds * (1 + 9 * random()))
     where id = any (of_ids) and state = 'gone'
 $$;
 
--- Makes a key that links are signed with from now on; the newest `keep` are believed.
+-- Adds the key that signs links from now on. Only the newest `keep` keys remain valid.
 create or replace function add_signing_key(new_secret bytea, keep integer) returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin

@@ -1,7 +1,7 @@
--- Who is told when a batch finishes. A target is the URL of a webhook or an address of mail; the job that
--- tells it knows it by id only, so that neither secrets nor addresses lie in payloads.
+-- Notifications about finished batches. A target is the URL of a webhook or a mail address. The payload of
+-- the job that notifies a target contains only an id, so that payloads contain no secrets and no addresses.
 
--- The task that tells a target. Nothing that could break out of a line of a request or a mail is one.
+-- The task that notifies a target. Rejects characters that could break out of a line of a request or a mail.
 create or replace function teller_of(target text) returns text
 language plpgsql immutable as $$
 begin
@@ -15,7 +15,7 @@ begin
         left(target, 100) using errcode = 'BM002';
 end $$;
 
--- Refuses a target that nobody could tell: its task is registered by workers that can.
+-- Refuses a target that no worker can notify: a worker that can do so registers the task.
 create or replace function require_teller(task text) returns void
 language plpgsql as $$
 begin
@@ -37,7 +37,7 @@ begin
     return array(select jsonb_array_elements_text(option));
 end $$;
 
--- In one order, so that two callers who bring the same new webhooks never wait for each other.
+-- Processes targets in one order, so that two callers with the same new webhooks cannot deadlock.
 create or replace function add_notifications(b batches, targets text[], moment timestamptz) returns void
 language plpgsql as $$
 declare
@@ -56,8 +56,8 @@ begin
     end if;
 end $$;
 
--- Adds to those who are told of a batch. If it has finished, they are told at once: it cannot finish
--- meanwhile, as its row is held.
+-- Adds notifications to a batch. If the batch has finished, sends them at once. The batch cannot finish
+-- meanwhile, because this function holds its row.
 create or replace function notify_batch(of_batch uuid, targets text[]) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -75,8 +75,9 @@ begin
     end if;
 end $$;
 
--- Makes the jobs that tell of finished batches, one for each notification and generation. What they say
--- is fixed here, whatever becomes of the batch. A webhook that is disabled or gone is told nothing.
+-- Creates the jobs that notify about finished batches, one for each notification and generation. Their
+-- content is fixed here and does not change with the batch. A webhook that is disabled or deleted gets no
+-- job.
 create or replace function tell_finished(batch_ids uuid[], moment timestamptz) returns void
 language plpgsql as $$
 begin
@@ -102,13 +103,13 @@ begin
     perform notify_workers('{batchmill.webhook,batchmill.email}');
 end $$;
 
--- 32 bytes that nobody can guess, made where they are kept, so that no statement carries them.
+-- A random secret of 32 bytes. The database generates it, so that no statement contains it.
 create or replace function new_secret() returns text
 language sql volatile
 return 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
     || uuid_send(gen_random_uuid())), 'base64');
 
--- The webhook of a tenant that has this URL, made if it is not there.
+-- Returns the webhook of a tenant for this URL, and creates it if it does not exist.
 create or replace function webhook_for(of_tenant text, of_url text, moment timestamptz) returns uuid
 language plpgsql as $$
 declare
@@ -126,7 +127,8 @@ begin
     return known;
 end $$;
 
--- Refuses another one of a tenant that has as many as it may. What operators add for it is not held to its quota.
+-- Refuses a new webhook if the tenant has reached its quota. The quota does not apply to webhooks that
+-- operators add.
 create or replace function check_webhook_quota(of_tenant text) returns void
 language plpgsql as $$
 declare
@@ -137,7 +139,7 @@ begin
         return;
     end if;
     quota := quota_of(of_tenant);
-    -- Those who add one at the same time come one after the other.
+    -- Serialises concurrent calls for one tenant.
     perform pg_advisory_xact_lock(hashtext('batchmill.webhooks'), hashtext(of_tenant));
     used := (select count(*) from webhooks where tenant = of_tenant);
     if used >= quota.webhooks then
@@ -161,7 +163,7 @@ begin
     return known;
 end $$;
 
--- From now on a new secret signs, and for a day the one before it too.
+-- Signs with a new secret from now on. The previous secret signs too for 24 hours.
 create or replace function rotate_webhook(of_webhook uuid) returns webhooks
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -201,11 +203,12 @@ begin
     return known;
 end $$;
 
--- How counts name an address: by a digest, so that they outlive the batch without keeping the address.
+-- The digest that identifies an address in the counts. They outlive the batch, but do not keep the address.
 create or replace function mail_recipient(email text) returns text
 language sql stable as $$ select batchmill.topic(lower(email)) $$;
 
--- When mails of the last hour were sent for a tenant, or to a recipient: the newest first. A job does not count itself.
+-- The times of the mails of the last hour for a tenant or to a recipient, the newest first. Leaves out the
+-- mail of `but_job`.
 create or replace function mails_of(of_tenant text, of_recipient text, but_job bigint) returns timestamptz[]
 language sql stable
 return array(
@@ -216,8 +219,8 @@ return array(
     where recipient = of_recipient and sent_at > clock() - interval '1 hour' and job_id is distinct from but_job
     order by sent_at desc);
 
--- Refuses addresses that were sent as many mails in the last hour as they may get, and a tenant that has sent as
--- many. It counts nothing: mails are counted when they are sent.
+-- Refuses an address or a tenant that has reached its limit of mails in the last hour. It does not count
+-- anything: mails are counted when they are sent.
 create or replace function require_mail_room(emails text[], of_tenant text, per_address integer, per_tenant integer)
 returns void
 language plpgsql stable set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -245,15 +248,16 @@ begin
     end if;
 end $$;
 
--- Counts the mail that a job is about to send, once however often the job tries: at its last try. False if its address
--- or its tenant has had as many in the last hour as it may. It commits by itself, so nobody waits for it for long.
+-- Counts the mail that a job is about to send. A job counts once, at the time of its last try. Returns false
+-- if the address or the tenant has reached its limit for the last hour. The call is its own transaction, so
+-- that it holds its locks only briefly.
 create or replace function count_mail(of_job bigint, email text, of_tenant text, per_address integer, per_tenant integer)
 returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     of_recipient text := mail_recipient(email);
 begin
-    -- Those that count together come one after the other; all lock in one order.
+    -- Serialises calls that count for the same tenant or recipient. All calls take the locks in one order.
     perform pg_advisory_xact_lock(hashtext('batchmill.mails'), locks.who) from (
         select distinct hashtext(name) as who from unnest(array['for:' || of_tenant, 'to:' || of_recipient]) as name
         order by who) as locks;

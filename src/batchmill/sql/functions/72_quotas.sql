@@ -1,8 +1,8 @@
--- Who may call the service, and how much each tenant may use.
+-- API keys of the service, and quotas of tenants.
 
--- Lets a request in: whose key it is, what that may do, and what its tenant may use; null if there is
--- no such key. The request is counted where its tenant has a bound on them; `retry_after` says that it
--- is used up. While there is no key at all, a request without one is let in as the tenant `default`.
+-- Admits a request. Returns the tenant, scopes and request limit of its key, or null if the key is not valid.
+-- Counts the request if its tenant has a request limit; `retry_after` is set if that is used up. While no key
+-- exists at all, a request without a key is admitted as the tenant `default`.
 create or replace function admit(key_id text, key_digest bytea) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -22,7 +22,7 @@ begin
         if known.id is null then
             return null;
         end if;
-        -- To see which keys are in use, once a minute is enough.
+        -- Once a minute is enough to show which keys are in use.
         update api_keys set last_used_at = moment
         where id = known.id and (last_used_at is null or last_used_at < moment - interval '1 minute');
     end if;
@@ -36,8 +36,8 @@ create or replace function is_valid(key api_keys, moment timestamptz) returns bo
 language sql immutable
 return key.revoked_at is null and (key.expires_at is null or key.expires_at > moment);
 
--- What a tenant may use: its own quota, or that of all. How many schedules and webhooks it may have is bounded even
--- without one.
+-- The quota of a tenant: its own, or the default one. The numbers of schedules and webhooks are bounded even
+-- without a quota.
 create or replace function quota_of(of_tenant text) returns quotas
 language plpgsql stable as $$
 declare
@@ -50,7 +50,8 @@ begin
     return quota;
 end $$;
 
--- The seconds until there may be another request, if the minute's are used up.
+-- Counts a request. Returns the seconds until the next request is allowed if the quota of this minute is used
+-- up.
 create or replace function count_request(of_tenant text, most integer, moment timestamptz) returns float8
 language plpgsql as $$
 declare
@@ -67,8 +68,8 @@ begin
     return case when not found then extract(epoch from this_minute + interval '1 minute' - moment) end;
 end $$;
 
--- Counts jobs that have just come to a tenant against its quota. Its row is held until that commits, so two that
--- come at once cannot both pass.
+-- Counts new jobs of a tenant against its quota. Holds the tenant's row until commit, so that two concurrent
+-- calls cannot both pass.
 create or replace function count_jobs(of_tenant text, added integer) returns void
 language plpgsql as $$
 declare
@@ -98,7 +99,8 @@ begin
     end if;
 end $$;
 
--- The same for what a tenant itself submits or retries. What operators submit for it is not held to its quota.
+-- Does the same for jobs that a tenant itself submits or retries. The quota does not apply to jobs that
+-- operators submit.
 create or replace function count_own_jobs(added integer) returns void
 language plpgsql as $$
 declare
@@ -109,8 +111,8 @@ begin
     end if;
 end $$;
 
--- The jobs of a tenant that have not ended, of those without a batch `at_most` so many. What the engine makes by
--- itself, to tell of a batch, is not counted.
+-- The number of unfinished jobs of a tenant. Jobs without a batch count up to `at_most`. Jobs that the engine
+-- creates to send notifications do not count.
 create or replace function active_jobs(of_tenant text, at_most integer) returns bigint
 language plpgsql stable as $$
 begin

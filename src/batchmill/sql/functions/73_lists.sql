@@ -1,15 +1,16 @@
 -- Pages of lists, bounded in rows and bytes.
 
--- The bytes of a value as it goes over the wire. Only what is compressed has to be unpacked to know.
+-- The uncompressed size of a value, as it is sent to the client. Only compressed values have to be unpacked
+-- for this.
 create or replace function raw_size(value json) returns integer
 language sql stable
 return case when value is null then 0
     when pg_column_compression(value) is null then pg_column_size(value)
     else octet_length(value::text) end;
 
--- How far a page of a batch's jobs reaches: `most` jobs after a position, or fewer if their payloads and
--- results have more than `bytes` together, but one at least. Null if there are none. With `results_only`, it
--- is a page of ended jobs and only their results count.
+-- The last position of a page of a batch's jobs. A page has `most` jobs after a position, or fewer if their
+-- payloads and results exceed `bytes`, but at least one. Null if there are no jobs. With `results_only`, it
+-- is a page of ended jobs, and only their results count.
 create or replace function page_end(
     of_batch uuid, after bigint, most bigint, bytes bigint, results_only boolean default false
 ) returns integer

@@ -1,8 +1,8 @@
 -- Row-level security and grants. Runs after every migration.
 
--- The role that sees one tenant: it owns nothing and bypasses nothing. Reading is up to the policies
--- below; everything that writes goes through functions that run as their owner, since limits count the jobs of
--- all tenants, and that check whose row it is.
+-- The role for tenants owns nothing and bypasses nothing. The policies below control what it reads. All
+-- writes go through functions that run as their owner, because limits count the jobs of all tenants. These
+-- functions check the tenant of each row.
 create or replace function make_tenant_role() returns boolean
 language plpgsql as $$
 begin
@@ -22,15 +22,15 @@ end $$;
 
 create or replace function can_act_for_tenants() returns boolean
 language sql stable
--- From 16 on, being a member does not mean that one may take the role.
+-- From Postgres 16 on, a member of a role may not always set it.
 return exists (select from pg_roles where rolname = 'batchmill_tenant')
     and pg_has_role(current_user, 'batchmill_tenant',
         case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end)
     and pg_has_role(session_user, (select relowner from pg_class where oid = 'batchmill.batches'::regclass), 'member');
 
--- Hides rows from everyone but the owner, and from the owner's tenants all but their own; lets nobody call a
--- function who does not need it. Called after every migration, so that no table with a tenant and no function is
--- left out.
+-- Hides all rows from roles other than the owner, and shows each tenant only its own rows. Revokes functions
+-- from roles that do not need them. Runs after every migration, so that it covers every table with a tenant
+-- and every function.
 create or replace function guard_tables() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -67,8 +67,9 @@ begin
     execute format('create policy engine on %I to %I using (true) with check (true)', name, owner);
 end $$;
 
--- As in seen_tenant(), the setting counts only where the session could act as the engine too. It is looked up once
--- for a query, not for each row. It uses no function of this schema, because every upgrade drops those.
+-- As in seen_tenant(), the setting counts only in a session that could also act as the engine. The policy
+-- evaluates it once per query, not per row. It uses no function of this schema, because every upgrade drops
+-- those.
 create or replace function open_to_tenants(table_name text) returns void
 language plpgsql as $$
 declare
@@ -80,9 +81,9 @@ begin
         table_name, is_own, is_own);
 end $$;
 
--- Postgres lets everyone call a new function, and looks its names up in the schemas of the caller. A body in standard
--- SQL is bound to what it names when it is created: it needs no path, and can be inlined, which a function with
--- settings cannot.
+-- By default, Postgres lets everyone call a new function, and resolves names in its body with the caller's
+-- search path. A body in standard SQL is bound when it is created: it needs no path, and can be inlined,
+-- unlike a function with settings.
 create or replace function guard_functions() returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -103,8 +104,9 @@ begin
     end loop;
 end $$;
 
--- All that a request of a tenant needs. Every function that writes checks whose row it is: see is_own(). Of a
--- function with several signatures, all are granted: processes of the previous version call the older one.
+-- Grants everything that a tenant's request needs. Every function that writes checks the tenant of the row:
+-- see is_own(). If a function has several signatures, all are granted: processes of the previous version call
+-- the older one.
 create or replace function grant_to_tenants() returns void
 language plpgsql as $$
 declare
@@ -128,8 +130,8 @@ begin
     end loop;
 end $$;
 
--- Roles that an operator granted the tables to may call the functions as well. Every upgrade makes functions anew,
--- so grants on them would be lost.
+-- Lets roles that have table grants from an operator call the functions too. Every upgrade recreates the
+-- functions, so direct grants on them would be lost.
 create or replace function grant_to_writers() returns void
 language plpgsql as $$
 declare

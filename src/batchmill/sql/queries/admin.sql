@@ -1,13 +1,13 @@
--- What operators look at. Jobs are counted up to %(cap)s and no further, and found by index, so that
--- a million that wait cost no more than ten thousand. Waiting jobs whose time has come count as ready
--- whether or not a claim has looked at them since.
+-- Queries for operators. They count jobs up to %(cap)s and use indexes, so that a million waiting jobs cost
+-- no more than ten thousand. A waiting job whose time has come counts as ready, whether or not a claim has
+-- looked at it since.
 
 -- name: walk_indexes
 select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
     set_config('statement_timeout', '20s', true)
 
 -- name: tasks_overview
--- Of the tasks that come with batchmill only those that have something to do, or had lately.
+-- Includes a built-in task only if it has jobs, or had some recently.
 with waiting as materialized (
     select id, task from batchmill.lanes where ready_at is not null
 ), loose as materialized (
@@ -129,7 +129,8 @@ from (
 group by task, code order by count(*) desc, task, code
 
 -- name: list_batches
--- With `bytes`, fewer than `count` if their labels have more than that; `candidates` tells how many there would be.
+-- Returns fewer than `count` batches if their labels exceed `bytes`. `candidates` is the number without that
+-- bound.
 select id, tenant, task, state, total, running, completed, failed, cancelled, duplicates, last_event,
     generation, labels, created_at, started_at, finished_at, cancelled_at, expires_at, candidates
 from (
@@ -149,8 +150,8 @@ where %(bytes)s::bigint is null or bytes_before < %(bytes)s::bigint
 order by created_at desc, id desc
 
 -- name: list_jobs
--- Looks among the newest that wait or run, that failed, and that ended otherwise: so many of each. Jobs
--- of tasks that come with batchmill are shown to those who ask for them.
+-- Searches the newest live jobs, failed jobs, and other ended jobs, up to `cap` of each. Shows jobs of a
+-- built-in task only if the caller names the task.
 select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at, started_at,
     finished_at, extract(epoch from coalesce(finished_at, batchmill.clock()) - started_at)::float8
         as run_seconds, error ->> 'code' as code, error ->> 'message' as message
@@ -179,7 +180,7 @@ where (%(state)s::text is null or state::text = %(state)s)
 order by id desc limit %(count)s::bigint
 
 -- name: list_jobs_of_batch
--- Looks at the next so many jobs and gives those that fit. Also how far it looked: none of them may fit.
+-- Reads the next jobs and returns those that match, and how far it has read: possibly none of them match.
 -- Each part reads an index in its order, so a page costs the same in a batch of any size.
 with seen as materialized (
     select * from (

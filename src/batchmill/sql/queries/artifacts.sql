@@ -31,7 +31,7 @@ select batchmill.forget_artifacts(%(ids)s)
 select batchmill.count_download(%(id)s)
 
 -- name: artifact
--- Also what an attempt has written itself, for that attempt.
+-- An attempt also sees the files that it has written itself.
 select id, tenant, kind, state, batch_id, job_id, name, media_type, size, sha256, storage_key, downloads,
     created_at, expires_at
 from batchmill.artifacts
@@ -58,8 +58,8 @@ where job_id = %(job)s::bigint and state = 'kept' and expires_at > batchmill.clo
 order by created_at, id
 
 -- name: artifacts_of_results
--- What completed jobs hand over: the files that their last attempt made, and the outputs that their results
--- name. Those of stages on the way are not among them.
+-- The files that completed jobs deliver: those of their last attempt, and the outputs that their results
+-- name. Files of earlier stages are not included.
 select f.position, a.id, a.tenant, a.kind, a.state, a.batch_id, a.job_id, a.name, a.media_type, a.size,
     a.sha256, a.storage_key, a.downloads, a.created_at, a.expires_at
 from batchmill.finished f

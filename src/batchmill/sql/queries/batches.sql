@@ -10,7 +10,7 @@ select batchmill.begin_cancel(%(batch)s)
 select cancelled, upto from batchmill.cancel_step(%(batch)s, %(after)s::bigint, %(most)s::bigint)
 
 -- name: half_cancelled
--- Where the caller that cancelled a batch has not ended its jobs for a while.
+-- Cancelled batches whose caller has not ended the waiting jobs for a minute.
 select id from batchmill.batches b
 where cancelled_at < batchmill.clock() - interval '1 minute' and finished_at is null
   and batchmill.waiting_jobs(b) > 0
@@ -29,7 +29,7 @@ select batchmill.watch_batch(%(batch)s)
 select id, last_event from batchmill.batches where id = any (%(batches)s)
 
 -- name: events_after
--- And where the batch stands; if there are no events, that is all.
+-- Also returns the state of the batch; without events, the result is one row with only that.
 select b.last_event, b.finished_at is not null as is_finished, b.id as batch_id,
     e.number, e.type, e.job_id, e.position, e.data, e.at
 from batchmill.batches b
@@ -47,7 +47,7 @@ left join lateral (
          order by last_number limit 1)
     ) block
     cross join lateral (
-        -- Not for each event: these arrays may have to be fetched from elsewhere.
+        -- Computed once per block, not per event: these arrays may be stored out of line.
         select block.last_number - cardinality(block.job_ids) as before,
             case cardinality(block.data) when 1 then block.data[1] end as data offset 0) once
     cross join lateral unnest(block.job_ids, block.positions, block.data) with ordinality
@@ -58,7 +58,7 @@ where b.id = %(batch)s
 order by e.number
 
 -- name: state_of_batch
--- One statement, so the jobs are those of the very moment that `number` stands for.
+-- One statement, so the jobs match the event number `number` exactly.
 select b.id as batch_id, b.last_event as number, batchmill.clock() as at, json_build_object(
     'batch', (select row_to_json(shown) from (
         select b.id, b.tenant, b.task, b.state, b.total, b.running, b.completed, b.failed, b.cancelled,

@@ -51,7 +51,7 @@ select batchmill.retry_job(%(job)s::bigint)
 select batchmill.cancel_job(%(job)s::bigint)
 
 -- name: job
--- Payload and result as text: few who look at a job need them as values.
+-- Payload and result are text, because few callers need them as values.
 select id, batch_id, position, task, tenant, key, state, priority, run_at, attempt, snoozes, worker_id,
     created_at, started_at, null::timestamptz as finished_at, false as cached, payload::text as payload,
     null::text as result, null::jsonb as error, progress, labels, attempts
@@ -68,8 +68,8 @@ select state from batchmill.finished where id = %(job)s::bigint
 select batchmill.watch_job(%(job)s::bigint)
 
 -- name: read_in_order
--- Leaves the planner one way: along an index. Where it knows little of a table that has grown, it would rather
--- read and sort everything.
+-- Leaves the planner one plan: an index scan. If the statistics of a table that has grown are outdated, it
+-- would otherwise read and sort all rows.
 select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
     set_config('enable_sort', 'off', true), set_config('jit', 'off', true)
 
@@ -91,7 +91,7 @@ select * from (
 ) jobs order by position
 
 -- name: ended_of_batch
--- A page of jobs that have ended. Also how far the page reaches, and whether any ended after it.
+-- A page of ended jobs. Also returns the last position of the page, and whether any job after it has ended.
 with page as materialized (
     select batchmill.page_end(%(batch)s, %(after)s::bigint, %(count)s::bigint, %(bytes)s::bigint, true)
         as upto),

@@ -1,4 +1,4 @@
--- A limit with the largest number of slots there is has been set to be unlimited.
+-- The largest integer as the number of slots means that the limit is set to unlimited.
 
 -- name: set_limit
 select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, running, rate, period, paused,
@@ -6,7 +6,7 @@ select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, r
 from batchmill.set_limit(%(name)s, %(slots)s::integer, %(rate)s::integer, %(period)s::float8, %(paused)s)
 
 -- name: change_limit
--- Only of a limit that there is.
+-- Changes only a limit that exists.
 select c.name, nullif(coalesce(c.set_slots, c.declared_slots), 2147483647) as slots, c.running, c.rate, c.period,
     c.paused, c.set_slots is not null or c.set_rate is not null as is_set
 from batchmill.limits m

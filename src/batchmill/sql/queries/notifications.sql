@@ -36,7 +36,7 @@ update batchmill.webhooks set disabled_at = batchmill.clock(), disabled_because 
 where id = %(webhook)s and disabled_at is null
 
 -- name: webhook_to_call
--- With the secrets that sign now, the newest first.
+-- Includes the secrets that are valid now, the newest first.
 select w.id, w.url, w.disabled_at is not null as is_disabled, batchmill.clock() as now,
     array_remove(array[w.secret, case when w.rotated_until > batchmill.clock() then w.old_secret end], null)
         as secrets

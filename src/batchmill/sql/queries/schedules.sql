@@ -16,7 +16,7 @@ from batchmill.schedules where (name, tenant) > (%(name)s, %(tenant)s)
 order by name, tenant limit %(count)s::bigint
 
 -- name: page_of_schedules
--- `candidates` are those that the page would have if payloads had no size, and one more if there is one.
+-- `candidates` is the number of schedules without the bound on bytes, plus one if there is a next page.
 select name, task, payload::text as payload, tenant, priority, cron, timezone, missed, paused, next_at, last_at,
     error, candidates
 from (

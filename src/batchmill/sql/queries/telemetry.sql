@@ -1,7 +1,7 @@
--- What metrics and traces ask for, beside the overview of tasks.
+-- Queries for metrics and traces, in addition to the overview of tasks.
 
 -- name: limits_of_tasks
--- Those of tenants, batches and keys are left out: there may be any number of them.
+-- Leaves out the limits of tenants, batches and keys, because their number is unbounded.
 select m.name, nullif(coalesce(m.set_slots, m.declared_slots), 2147483647) as slots, m.running, m.rate,
     m.period, m.paused, m.set_slots is not null or m.set_rate is not null as is_set
 from (select 'system' as name union all select 'task:' || name from batchmill.tasks) known
@@ -10,7 +10,7 @@ where m.slots is not null or m.rate is not null
 order by m.name limit %(count)s::bigint
 
 -- name: count_open
--- A batch has lanes until it is finished, so the history is not looked at.
+-- A batch has lanes until it is finished, so this query does not read finished batches.
 select
     (select count(*) from batchmill.workers
      where state = 'live' and lease_until > batchmill.clock()) as workers,
