@@ -293,7 +293,7 @@ async def test_a_reader_of_a_batch_that_is_deleted_is_told(mill: Mill, sql: Any)
 async def test_what_is_told_right_after_a_look_wakes_the_reader(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who looks first and subscribes then misses what is told in between."""
+    """A reader that looks first and subscribes afterwards misses events in between."""
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
     look = BatchStore.events
 

@@ -38,7 +38,7 @@ def test_an_outcome_does_what_its_rule_says(engine: Engine, kind: str) -> None:
     engine.task("work")
     engine.task("next")
     batch, worker = engine.batch("work", 1), engine.worker("work")
-    # The first attempt is used up, so that one that does not count is told from the first.
+    # A first attempt is used up, so that an attempt that does not count can be distinguished.
     engine.finish(outcome_of("retry", *engine.claim(worker, "work")))
     engine.advance_clock(3_600)
     (claim,) = engine.claim(worker, "work")

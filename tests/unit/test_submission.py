@@ -116,7 +116,7 @@ def test_items_may_come_one_by_one_from_an_async_generator():
 
 
 class Answers:
-    """A store that answers calls as it is told, and records its transactions."""
+    """A store with given answers, which records its transactions."""
 
     def __init__(
         self,
