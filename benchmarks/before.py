@@ -1,4 +1,4 @@
-"""batchmill as it was at another commit, to be measured beside today's in one run."""
+"""Installs batchmill at another commit, to compare it with the current one in the same run."""
 
 import io
 import shutil
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def batchmill_at(revision: str) -> System:
-    """Installs it into an environment of its own, unless it is there."""
+    """Installs that revision into its own environment, if it is not installed yet."""
     commit = git("rev-parse", "--short=10", f"{revision}^{{commit}}").decode().strip()
     name = f"{BATCHMILL.name}-{commit}"
     home = catalog.environment(name)

@@ -1,4 +1,4 @@
-"""One worker that claims and completes blocks of jobs, through the code that workers use."""
+"""A worker that claims and completes blocks of jobs, with the code that real workers use."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ AT_ONCE = 8
 
 
 class Round(NamedTuple):
-    """The seconds that each step took."""
+    """The duration of each step in seconds."""
 
     claim: float
     completion: float
@@ -31,7 +31,7 @@ class Blocks:
         self._delivery = PostgresDelivery(mill.database)
 
     async def round(self, jobs: int = BLOCK) -> Round:
-        """Claims a block, or nearly one, and completes it."""
+        """Claims at most one block of jobs and completes it."""
         began = time.perf_counter()
         answer = await self._delivery.exchange([], Demand(self._worker, {TASK: jobs}, jobs))
         claimed = time.perf_counter() - began
@@ -46,7 +46,7 @@ class Blocks:
         await self.mill.submit(TASK, range(jobs))
 
     async def submit_batches(self, batches: int) -> None:
-        """Batches of a few jobs each."""
+        """Submits batches of `BATCH_JOBS` jobs, some of them concurrently."""
         left = iter(range(batches))
 
         async def submit_some() -> None:

@@ -1,6 +1,6 @@
-"""Clients of a batch's stream in one process: `python -m benchmarks.followers --port … --batch …`.
+"""Many stream clients in one process: `python -m benchmarks.followers --port … --batch …`.
 
-Prints a line when all are connected, and when the batch has ended, what they saw.
+Prints a line when all clients are connected, and a summary when the batch has finished.
 """
 
 import argparse
@@ -19,38 +19,38 @@ EVENT = re.compile(rb'id: (\d+)\nevent: .*\ndata: .*"at":"([^"]+)"')
 AT_ONCE = 100
 
 
-class Crowd:
-    """What all clients together have seen: how old each event was when a client had it."""
+class Observations:
+    """The events that all clients have received, and the age of each event on arrival."""
 
     def __init__(self) -> None:
         self.ages = array("d")
-        self.last_seen = 0.0
-        self._told: dict[bytes, float] = {}
+        self.last_received = 0.0
+        self._event_times: dict[bytes, float] = {}
 
-    def saw(self, frames: bytes) -> None:
-        """All clients see the same events, so each is looked at closely only once."""
-        self.last_seen = time.time()
+    def record(self, frames: bytes) -> None:
+        """All clients receive the same events, so the time of each event is parsed only once."""
+        self.last_received = time.time()
         numbers = NUMBER.findall(frames)
-        if not self._told.keys() >= set(numbers):
+        if not self._event_times.keys() >= set(numbers):
             for number, at in EVENT.findall(frames):
-                self._told[number] = datetime.fromisoformat(at.decode()).timestamp()
-        self.ages.extend([self.last_seen - self._told[number] for number in numbers])
+                self._event_times[number] = datetime.fromisoformat(at.decode()).timestamp()
+        self.ages.extend([self.last_received - self._event_times[number] for number in numbers])
 
     def summary(self) -> dict[str, float]:
         ages = list(self.ages)
         return {
             "events": len(ages),
-            "seconds": self.last_seen - min(self._told.values()),
+            "seconds": self.last_received - min(self._event_times.values()),
             "p50": percentile(ages, 50),
             "p99": percentile(ages, 99),
         }
 
 
 class Client(asyncio.Protocol):
-    def __init__(self, crowd: Crowd, path: str):
+    def __init__(self, observations: Observations, path: str):
         self.connected = asyncio.Event()
         self.ended = asyncio.Event()
-        self._crowd = crowd
+        self._observations = observations
         self._path = path
         self._pending = b""
 
@@ -61,9 +61,9 @@ class Client(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.connected.set()
-        # A frame that is not whole yet waits for the rest.
+        # An incomplete frame waits for the rest of its data.
         whole, _, self._pending = (self._pending + data).rpartition(b"\n\n")
-        self._crowd.saw(whole)
+        self._observations.record(whole)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended.set()
@@ -71,13 +71,15 @@ class Client(asyncio.Protocol):
 
 async def follow(port: int, batch: str, clients: int) -> None:
     allow_open_files(clients + 500)
-    crowd, room = Crowd(), asyncio.Semaphore(AT_ONCE)
+    observations, room = Observations(), asyncio.Semaphore(AT_ONCE)
     loop = asyncio.get_running_loop()
 
     async def connected() -> Client:
         async with room:
             path = f"/v1/batches/{batch}/events"
-            _, client = await loop.create_connection(lambda: Client(crowd, path), "127.0.0.1", port)
+            _, client = await loop.create_connection(
+                lambda: Client(observations, path), "127.0.0.1", port
+            )
             await client.connected.wait()
             return client
 
@@ -85,7 +87,7 @@ async def follow(port: int, batch: str, clients: int) -> None:
     print(json.dumps({"ready": len(every)}), flush=True)
     for client in every:
         await client.ended.wait()
-    print(json.dumps(crowd.summary()), flush=True)
+    print(json.dumps(observations.summary()), flush=True)
 
 
 if __name__ == "__main__":

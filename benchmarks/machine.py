@@ -1,4 +1,4 @@
-"""Where and with what a run was made: figures mean nothing without it."""
+"""Describes a run: machine, commit, versions and settings."""
 
 import os
 import platform
@@ -41,9 +41,9 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """With a plus if the sources differ from it."""
-    said = git("describe", "--always", "--dirty=+", "--exclude=*")
-    return said or "unknown"
+    """The commit, with a plus if the sources have uncommitted changes."""
+    description = git("describe", "--always", "--dirty=+", "--exclude=*")
+    return description or "unknown"
 
 
 def git(*command: str) -> str:

@@ -1,4 +1,4 @@
-"""What was measured: samples of systems, or of one system under several conditions."""
+"""Samples of several systems, or of one system under several conditions."""
 
 import statistics
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Series:
-    """The same measurement several times. `name` is for programs, `title` and `unit` for people;
-    a series that is not ranked stays in the order in which it was measured."""
+    """Samples of one measurement for each row. `name` identifies the series in files, `title` and
+    `unit` describe it. A series that is not ranked keeps the order in which it was measured."""
 
     name: str
     title: str
@@ -16,15 +16,15 @@ class Series:
     is_ranked: bool = True
     samples: dict[str, list[float]] = field(default_factory=dict)
 
-    def add(self, who: str, value: float) -> None:
-        self.samples.setdefault(who, []).append(value)
+    def add(self, row: str, value: float) -> None:
+        self.samples.setdefault(row, []).append(value)
 
-    def median(self, who: str) -> float:
-        return statistics.median(self.samples[who])
+    def median(self, row: str) -> float:
+        return statistics.median(self.samples[row])
 
-    def quotient(self, who: str, other: str) -> float:
-        """The one over the other; of repeats that stood beside each other in the run."""
-        pairs = zip(self.samples[who], self.samples[other], strict=False)
+    def quotient(self, row: str, other: str) -> float:
+        """The median ratio of the two rows. Samples of the same repeat are compared."""
+        pairs = zip(self.samples[row], self.samples[other], strict=False)
         return statistics.median(a / b for a, b in pairs)
 
     @property

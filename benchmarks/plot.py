@@ -1,4 +1,4 @@
-"""Bars as SVG, drawn by hand: readable on a dark page and on a light one."""
+"""Bar charts as SVG, readable on dark and light pages."""
 
 from html import escape
 
@@ -18,7 +18,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f; }
 
 
 def bars(series: Series) -> str:
-    """One bar for each system, the best first, with a line from the least sample to the most."""
+    """A bar for each row, in the order of the series, with a line from minimum to maximum."""
     most = max((max(samples) for samples in series.samples.values()), default=1) or 1
     scale = (WIDTH - LABEL - 90) / most
     height = TOP + ROW * len(series.samples) + 8

@@ -1,4 +1,4 @@
-"""Results for people and programs: tables in Markdown, a plot for each series, and JSON."""
+"""Writes the results: tables in Markdown, a plot for each series, and JSON."""
 
 import json
 from datetime import datetime
@@ -11,12 +11,12 @@ from benchmarks.machine import about
 from benchmarks.measure import Series
 from benchmarks.plan import Run, Size
 
-Found = dict[str, list[Series]]
+Results = dict[str, list[Series]]
 
 
-def write(folder: Path, found: Found, run: Run, began: datetime) -> None:
+def write(folder: Path, results: Results, run: Run, began: datetime) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    every = [series for all_ in found.values() for series in all_]
+    every = [series for all_ in results.values() for series in all_]
     verdicts = list(judged({series.name: series for series in every}))
     head = about(run, began)
     for series in every:
@@ -24,16 +24,16 @@ def write(folder: Path, found: Found, run: Run, began: datetime) -> None:
     data = head | {
         "goals": [verdict_json(verdict) for verdict in verdicts],
         "failures": run.failures,
-        "scenarios": {name: [series_json(s) for s in all_] for name, all_ in found.items()},
+        "scenarios": {name: [series_json(s) for s in all_] for name, all_ in results.items()},
     }
     (folder / "results.json").write_text(json.dumps(data, indent=1) + "\n")
-    lines = [*intro(head), *goals(verdicts), *failures(run.failures), *scenarios(found)]
+    lines = [*intro(head), *goals(verdicts), *failures(run.failures), *scenarios(results)]
     (folder / "README.md").write_text("\n".join(lines) + "\n")
 
 
 def intro(head: dict[str, Any]) -> list[str]:
     machine, versions = head["machine"], head["versions"]
-    caution = "So small a run shows that all of it works, and nothing else. "
+    caution = "A tiny run only shows that everything works. "
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     return [
         "# Results",
@@ -42,8 +42,8 @@ def intro(head: dict[str, Any]) -> list[str]:
         f"cores of {machine['processor']} with {machine['memory']}: {named}.",
         "",
         (caution if head["run"] == Size.TINY else "")
-        + "Figures are medians of the repeats, and in brackets the least and the most of them. "
-        "Systems took turns, so what disturbed the machine hit all alike.",
+        + "Figures are medians of the repeats, with the minimum and maximum in brackets. "
+        "Systems took turns, so disturbances of the machine affected all of them.",
     ]
 
 
@@ -61,9 +61,9 @@ def failures(failed: list[str]) -> list[str]:
     return ["", "## What failed", "", *(f"- {text}" for text in failed)] if failed else []
 
 
-def scenarios(found: Found) -> list[str]:
+def scenarios(results: Results) -> list[str]:
     lines = []
-    for name, all_ in found.items():
+    for name, all_ in results.items():
         lines += ["", f"## {name.capitalize()}"]
         for series in all_:
             lines += ["", f"![{series.title}]({series.name}.svg)", "", *table(series)]

@@ -1,4 +1,4 @@
-"""The servers that every system of a run shares: one PostgreSQL and one Redis, both durable."""
+"""The servers that all systems of a run share: one PostgreSQL and one Redis, both durable."""
 
 import shutil
 import socket
@@ -11,7 +11,7 @@ from pathlib import Path
 from batchmill.embedded.installation import installations
 from tests.postgres import Server, create_database, drop_database, free_port
 
-# What anyone would set on a machine of this size; nothing that weakens durability.
+# Usual settings for a machine of this size. None of them weakens durability.
 SETTINGS = {
     "shared_buffers": "512MB",
     "max_wal_size": "8GB",
@@ -23,7 +23,7 @@ SETTINGS = {
 
 
 class Postgres(Server):
-    """On disk, and it waits for the disk."""
+    """A PostgreSQL with `fsync` on."""
 
     def command(self) -> Sequence[str | Path]:
         given = [part for part in super().command() if "fsync" not in str(part)]
@@ -31,7 +31,7 @@ class Postgres(Server):
 
 
 class Redis:
-    """Writes its log to disk once a second, the durable setting that its documentation advises."""
+    """Syncs its log to disk every second, the durable setting that its documentation recommends."""
 
     def __init__(self) -> None:
         self._directory = tempfile.mkdtemp(prefix="batchmill-redis-")
@@ -63,7 +63,7 @@ class Redis:
 
 
 class Servers:
-    """A database of its own for each measurement; Redis only where it is installed."""
+    """Creates a new database for each measurement. Redis runs only if it is installed."""
 
     def __init__(self) -> None:
         self.postgres = Postgres(next(installations()))

@@ -1,4 +1,4 @@
-"""Real servers for every test: the packaged PostgreSQL 18 and, where installed, Debian's 15."""
+"""Every test runs on a real server: the packaged PostgreSQL 18 and, if installed, Debian's 15."""
 
 import asyncio
 import itertools
@@ -27,31 +27,31 @@ settings.load_profile("real")
 
 SERVERS: dict[str, Callable[[], Server | None]] = {"pg18": packaged_server, "pg15": debian_server}
 TESTS = Path(__file__).parent
-ABOUT_SQL = {"artifacts", "chaos", "library", "notify", "store", "worker"}
+ON_BOTH_SERVERS = {"artifacts", "chaos", "library", "notify", "store", "worker"}
 numbers = itertools.count(1)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What is about SQL runs on both servers, what stands on it on the newest."""
+    """Tests in folders that test SQL run on both servers, all others on the newest only."""
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "server" in metafunc.fixturenames and "server" not in chosen:
         part = metafunc.definition.path.relative_to(TESTS).parts[0]
-        servers = SERVERS if part in ABOUT_SQL else ["pg18"]
+        servers = SERVERS if part in ON_BOTH_SERVERS else ["pg18"]
         metafunc.parametrize("server", servers, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    found = SERVERS[request.param]()
-    if found is None:
+    started = SERVERS[request.param]()
+    if started is None:
         pytest.skip("Debian's postgresql-15 is not installed.")
-    with found as server:
+    with started as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def template(server: Server) -> str:
-    """A database with the schema, to be copied for each test."""
+    """A database with the schema, which is copied for each test."""
     dsn = create_database(server.dsn, "template_batchmill")
 
     async def prepare() -> None:
@@ -64,7 +64,7 @@ def template(server: Server) -> str:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB."""
+    """A file system with a size of 4 MiB."""
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
@@ -78,7 +78,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def empty_dsn(server: Server) -> Iterator[str]:
-    """A database without the schema."""
+    """A new database without the schema."""
     name = f"test_{next(numbers)}"
     yield create_database(server.dsn, name)
     drop_database(server.dsn, name)
@@ -86,7 +86,7 @@ def empty_dsn(server: Server) -> Iterator[str]:
 
 @pytest.fixture
 def dsn(server: Server, template: str) -> Iterator[str]:
-    """A database of the test's own, with the schema."""
+    """A new database with the schema."""
     name = f"test_{next(numbers)}"
     yield create_database(server.dsn, name, template)
     drop_database(server.dsn, name)
@@ -100,14 +100,14 @@ async def mill(dsn: str) -> AsyncIterator[Mill]:
 
 @pytest.fixture
 def sql(dsn: str) -> Iterator[psycopg.Connection]:
-    """A connection beside everything else, for looking and for faults."""
+    """A separate connection, to inspect the database and to inject faults."""
     with psycopg.connect(dsn, autocommit=True) as conn:
         yield conn
 
 
 @pytest.fixture
 async def page() -> AsyncIterator[Page]:
-    """Of a real browser."""
+    """A page in a real Chromium."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("Debian's chromium is not installed.")

@@ -1,7 +1,7 @@
-"""What must hold in the database at every moment between two transactions.
+"""Invariants that hold in the database at every moment between two transactions.
 
-Each invariant is a query that finds what breaks it, one readable line each. They are asked in one
-statement, so that they all see the same moment even while workers go on.
+Each invariant is a query that returns one readable line for each violation. All of them run in one
+statement, so that they see the same snapshot while workers are running.
 """
 
 import hashlib
@@ -18,12 +18,13 @@ CHANGES = ", ".join(f"('{a}', '{b}')" for a, after in TRANSITIONS.items() for b 
 STATES = ", ".join(f"('{event}', '{state}')" for event, state in STATE_AFTER.items())
 ENDS = ", ".join(f"'{event}'" for event, state in STATE_AFTER.items() if state in FINAL)
 
-# `kept` are the batches whose history has not expired. `every_job` is a job wherever it is kept.
-# `story` is what the events of a job tell, in order: progress changes no state, and a manual retry
-# makes a job ready at once. `batch_events` sums up the events of a batch.
+# `kept` has the batches whose history has not expired. `every_job` has live and finished jobs.
+# `job_history` has the state changes of each job in order: progress events are left out, because
+# they do not change the state, and a manual retry makes a job ready at once. `batch_events`
+# summarises the events of each batch.
 #
-# PostgreSQL materializes those that are used twice, and they have no index: a correlated subquery
-# reads all of one for each row. Group it first and join the groups, so that large batches take seconds.
+# PostgreSQL materializes a CTE that is used twice, and it has no index. A correlated subquery would
+# read all of it for each row, so group it first and join the groups.
 SHARED = f"""
 with kept as (
     select * from batchmill.batches where expires_on >= batchmill.day_of(batchmill.clock())
@@ -33,7 +34,7 @@ with kept as (
     union all
     select id, batch_id, task, tenant, state, attempt, fence, payload, false
     from batchmill.finished
-), told as (
+), job_events as (
     select e.batch_id, e.job_id, e.number, e.type,
         coalesce((e.data ->> 'manual')::boolean, false) as manual,
         coalesce((e.data ->> 'cached')::boolean, false) as cached,
@@ -42,14 +43,14 @@ with kept as (
     from kept b join batchmill.events e on e.batch_id = b.id
     left join (values {STATES}) as s (event, state) on s.event = e.type
     where e.job_id is not null
-), story as (
-    select *, lag(state) over told_of_job as before, lag(type) over told_of_job as event_before,
-        lag(manual) over told_of_job as manual_before,
-        lag(attempt) over told_of_job as attempt_before,
-        lag(attempt, 2) over told_of_job as attempt_before_that,
-        lead(number) over told_of_job as number_after
-    from told where type <> 'job_progress'
-    window told_of_job as (partition by batch_id, job_id order by number)
+), job_history as (
+    select *, lag(state) over per_job as before, lag(type) over per_job as event_before,
+        lag(manual) over per_job as manual_before,
+        lag(attempt) over per_job as attempt_before,
+        lag(attempt, 2) over per_job as attempt_before_that,
+        lead(number) over per_job as number_after
+    from job_events where type <> 'job_progress'
+    window per_job as (partition by batch_id, job_id order by number)
 ), batch_events as (
     select batch_id, count(*) as events, count(distinct number) as numbers, min(number) as first,
         max(number) as last,
@@ -68,7 +69,7 @@ with kept as (
 """
 
 INVARIANTS = {
-    "the counters of a batch are the states of its jobs": """
+    "the counters of a batch match the states of its jobs": """
         select format('batch %s counts %s, its jobs are %s', b.id,
             (b.total, b.running, b.completed, b.failed, b.cancelled),
             (j.total, j.running, j.completed, j.failed, j.cancelled))
@@ -100,13 +101,13 @@ INVARIANTS = {
             when cancelled = total then 'cancelled'
             when completed > 0 then 'partial'
             else 'failed' end""",
-    "a batch tells once in each generation that it finished, and last of all": """
+    "a batch has one finish event in each finished generation, as its last event": """
         select format('batch %s: %s finish events in generation %s, the last is %s of %s', b.id,
             coalesce(e.finishes, 0), b.generation, e.finish, b.last_event)
         from kept b left join batch_events e on e.batch_id = b.id
         where coalesce(e.finishes, 0) <> b.generation - (b.finished_at is null)::integer
             or b.finished_at is not null and e.finish is distinct from b.last_event""",
-    "a batch calls back once in each generation": """
+    "a batch submits its callback once in each finished generation": """
         select format('batch %s: %s callbacks in generation %s, finished at %s', b.id,
             coalesce(c.calls, 0), b.generation, b.finished_at)
         from kept b left join (
@@ -115,8 +116,8 @@ INVARIANTS = {
             group by task, of_batch) c on c.task = b.on_finish and c.of_batch = b.id::text
         where b.on_finish is not null
           and coalesce(c.calls, 0) <> b.generation - (b.finished_at is null)::integer""",
-    "everyone who is to be told of a batch is told once in each generation that finished": """
-        select format('notification %s of batch %s, told of generation %s of %s', n.id, b.id,
+    "each notification of a batch is sent once in each finished generation": """
+        select format('notification %s of batch %s: sent for generation %s of %s', n.id, b.id,
             n.told_generation, b.generation)
         from kept b join batchmill.notifications n on n.batch_id = b.id
         where b.finished_at is not null and n.told_generation <> b.generation
@@ -127,50 +128,51 @@ INVARIANTS = {
         from every_job where task in ('batchmill.webhook', 'batchmill.email')
         group by payload ->> 'notification_id', payload -> 'batch' ->> 'generation'
         having count(*) > 1""",
-    "a batch tells once that it started, before any job does": """
-        select format('batch %s, started at %s: told %s times, as number %s, its first job as %s',
+    "a batch has one start event, before the first start of a job": """
+        select format('batch %s, started at %s: %s start events, number %s; first job at number %s',
             b.id, b.started_at, coalesce(e.starts, 0), e.start, e.first_job)
         from kept b left join batch_events e on e.batch_id = b.id
         where coalesce(e.starts, 0) <> (b.started_at is not null)::integer
             or e.first_job < e.start""",
-    "the events of a batch are numbered from 1 to its last": """
+    "the events of a batch are numbered from 1 without gaps": """
         select format('batch %s: %s events from %s to %s, the last should be %s', b.id,
             coalesce(e.events, 0), e.first, e.last, b.last_event)
         from kept b left join batch_events e on e.batch_id = b.id
         where (coalesce(e.numbers, 0), coalesce(e.events, 0)) <> (b.last_event, b.last_event)
             or b.last_event > 0 and (e.first, e.last) <> (1, b.last_event)""",
-    "a job has ended once, and once more after each manual retry": f"""
+    "a job ends once, and once more after each manual retry": f"""
         select format('job %s is %s after %s ends and %s retries', j.id, j.state,
             coalesce(s.ends, 0), coalesce(s.retries, 0))
         from kept b join every_job j on j.batch_id = b.id
         left join (
             select batch_id, job_id, count(*) filter (where type in ({ENDS})) as ends,
                 count(*) filter (where manual) as retries
-            from story group by batch_id, job_id) s on s.batch_id = j.batch_id and s.job_id = j.id
+            from job_history group by batch_id, job_id) s
+            on s.batch_id = j.batch_id and s.job_id = j.id
         where coalesce(s.ends, 0) <> coalesce(s.retries, 0) + (not j.live)::integer""",
     "every change of a job's state is allowed": f"""
         select format('job %s went from %s to %s with event %s (%s)', job_id,
             coalesce(before, 'the start'), state, number, type)
-        from story
+        from job_history
         where (coalesce(before, 'ready'), state) not in ({CHANGES})
           and not (before is null and cached and state = 'completed')
           or manual <> (before is not distinct from 'failed')""",
-    "progress is told only of running jobs": """
-        select format('job %s told progress while %s, event %s', t.job_id, s.state, t.number)
-        from told t left join story s on s.batch_id = t.batch_id and s.job_id = t.job_id
-            and s.number < t.number and (s.number_after is null or s.number_after >= t.number)
-        where t.type = 'job_progress' and s.state is distinct from 'running'""",
-    "a job's state is the one that its last event told": """
+    "only running jobs have progress events": """
+        select format('job %s has a progress event while %s: number %s', e.job_id, s.state, e.number)
+        from job_events e left join job_history s on s.batch_id = e.batch_id and s.job_id = e.job_id
+            and s.number < e.number and (s.number_after is null or s.number_after >= e.number)
+        where e.type = 'job_progress' and s.state is distinct from 'running'""",
+    "a job's state matches its last event": """
         select format('job %s is %s, its last event says %s', j.id, j.state, s.state)
         from kept b join every_job j on j.batch_id = b.id
-        left join story s on s.batch_id = j.batch_id and s.job_id = j.id
+        left join job_history s on s.batch_id = j.batch_id and s.job_id = j.id
             and s.number_after is null
         where case when s.state is null then j.state not in ('ready', 'scheduled')
               else j.state::text <> s.state end""",
-    "attempts are counted from 1, and only failed ones use one up": """
+    "attempts are numbered from 1, and only failed attempts count": """
         select format('job %s began attempt %s after %s (event %s)', job_id, attempt,
             coalesce(event_before, 'nothing'), number)
-        from story
+        from job_history
         where type = 'job_started' and attempt <> case
             when event_before is null or event_before = 'job_stage' or manual_before then 1
             when event_before = 'job_retrying' then attempt_before + 1
@@ -180,20 +182,20 @@ INVARIANTS = {
             t.retry ->> 'attempts')
         from every_job j join batchmill.tasks t on t.name = j.task
         where j.attempt > (t.retry ->> 'attempts')::integer""",
-    "a running job has an attempt, a fence and a worker; a waiting one has neither of these two": """
+    "a running job has an attempt, a fence and a worker, a waiting job has no fence or worker": """
         select format('job %s is %s: worker %s, attempt %s, fence %s, started at %s', id, state,
             worker_id, attempt, fence, started_at)
         from batchmill.jobs
         where case when state = 'running'
             then attempt < 1 or num_nulls(fence, worker_id, started_at) > 0
             else num_nonnulls(fence, worker_id, started_at) > 0 end""",
-    "no job starts before its time": """
+    "no job starts before its run_at": """
         select format('job %s started at %s, before %s', id, started_at, run_at)
         from (select id, started_at, run_at from batchmill.jobs where state = 'running'
             union all select id, started_at, run_at from batchmill.finished) j
         where started_at < run_at""",
-    "a job is either live or finished, once": """
-        select format('job %s is there %s times: %s', id, count(*), array_agg(state))
+    "a job is stored once, either live or finished": """
+        select format('job %s is stored %s times: %s', id, count(*), array_agg(state))
         from every_job group by id having count(*) > 1
         union all
         select format('job %s is live and %s', id, state) from batchmill.jobs
@@ -202,10 +204,10 @@ INVARIANTS = {
         select format('job %s is finished and %s', id, state) from batchmill.finished
         where state not in ('completed', 'failed', 'cancelled')""",
     "a cancelled job never completes": """
-        select format('job %s was cancelled, and waits', id) from batchmill.jobs
+        select format('job %s was cancelled but still waits', id) from batchmill.jobs
         where cancelled_at is not null and state <> 'running'
         union all
-        select format('job %s of cancelled batch %s runs on', j.id, b.id)
+        select format('job %s of cancelled batch %s runs without a cancel mark', j.id, b.id)
         from batchmill.jobs j join kept b on b.id = j.batch_id
         where b.cancelled_at is not null and j.state = 'running' and j.cancelled_at is null
         union all
@@ -218,12 +220,12 @@ INVARIANTS = {
         where b.cancelled_at is not null and f.state <> 'cancelled'
           and f.finished_at > b.cancelled_at""",
     "a fence belongs to one attempt": """
-        select format('fence %s is that of jobs %s', fence, array_agg(id))
+        select format('fence %s is used by jobs %s', fence, array_agg(id))
         from every_job where fence is not null group by fence having count(*) > 1
         union all
-        select format('job %s has fence %s, and none was given out past %s', id, fence, last_value)
+        select format('job %s has fence %s, but the last one issued is %s', id, fence, last_value)
         from every_job cross join batchmill.fences where fence > last_value""",
-    "one live job has a deduplication key": """
+    "a deduplication key belongs to at most one live job": """
         select format('jobs %s of %s share the key %s', array_agg(id), tenant, dedup_key)
         from batchmill.jobs where dedup_key is not null
         group by tenant, dedup_key having count(*) > 1""",
@@ -240,17 +242,17 @@ INVARIANTS = {
         union all
         select format('artifact %s belongs to %s, job %s to %s', a.id, a.tenant, j.id, j.tenant)
         from batchmill.artifacts a join every_job j on j.id = a.job_id and j.tenant <> a.tenant""",
-    "what waits for the end of an attempt belongs to the attempt that runs": """
-        select format('artifact %s of job %s is stored, its fence %s is not the newest', a.id,
+    "an artifact that waits for the end of its attempt belongs to the running attempt": """
+        select format('artifact %s of job %s is stored, but its fence %s is not the newest', a.id,
             a.job_id, a.fence)
         from batchmill.artifacts a left join batchmill.jobs j on j.id = a.job_id
         where a.state = 'stored' and j.fence is distinct from a.fence""",
-    "nothing that is recorded names a file that may still go": """
+    "results and payloads do not name artifacts that may still be discarded": """
         select format('the result of job %s names artifact %s, which is %s', f.id, a.id, a.state)
         from batchmill.finished f
         cross join lateral unnest(batchmill.named_artifacts(f.result::text)) named
         join batchmill.artifacts a on a.id = named
-        -- Cheaper than a call of the function for every job that names none.
+        -- Avoids calling the function for jobs that name no artifact.
         where f.result::text like '%"artifact"%' and a.state in ('writing', 'stored')
         union all
         select format('the payload of job %s names artifact %s, which is %s', j.id, a.id, a.state)
@@ -258,21 +260,21 @@ INVARIANTS = {
         cross join lateral unnest(batchmill.named_artifacts(j.payload::text)) named
         join batchmill.artifacts a on a.id = named
         where j.payload::text like '%"artifact"%' and a.state <> 'kept'""",
-    "a batch's files live as long as the batch": """
-        select format('artifact %s goes at %s, batch %s at %s', a.id, a.expires_at, b.id,
+    "the files of a batch do not expire before the batch": """
+        select format('artifact %s expires at %s, batch %s at %s', a.id, a.expires_at, b.id,
             b.expires_at)
         from batchmill.artifacts a
         join batchmill.artifact_uses u on u.artifact_id = a.id
         join batchmill.batches b on b.id = u.batch_id
         where a.expires_at < b.expires_at""",
-    "a tenant has stored what its artifacts take up": """
+    "the stored bytes of a tenant match its artifacts": """
         select format('%s has stored %s bytes, its artifacts have %s', tenant, u.bytes, a.bytes)
         from (select tenant, stored_bytes as bytes from batchmill.usage) u
         full join (
             select tenant, sum(size) as bytes from batchmill.artifacts group by tenant) a
             using (tenant)
         where coalesce(u.bytes, 0) <> coalesce(a.bytes, 0)""",
-    "a group has stored what its tenants have": """
+    "the stored bytes of a group match its tenants": """
         select format('%s has stored %s bytes, its tenants have %s', name, g.bytes, u.bytes)
         from (select name, stored_bytes as bytes from batchmill.storage_groups) g
         full join (
@@ -280,8 +282,8 @@ INVARIANTS = {
             from batchmill.usage group by 1) u
             using (name)
         where coalesce(g.bytes, 0) <> coalesce(u.bytes, 0)""",
-    "a job waits in its own lane": """
-        select format('job %s of %s waits in lane %s of %s', j.id,
+    "a job is in the lane of its task, tenant, batch and key": """
+        select format('job %s of %s is in lane %s of %s', j.id,
             (j.task, j.tenant, j.batch_id, j.key), l.id, (l.task, l.tenant, l.batch_id, l.key))
         from batchmill.jobs j left join batchmill.lanes l on l.id = j.lane_id
         where j.lane_id is not null and (j.task, j.tenant, j.batch_id, j.key)
@@ -296,13 +298,14 @@ INVARIANTS = {
         from batchmill.lanes l
         left join batchmill.jobs j on j.lane_id = l.id and j.state = 'running'
         group by l.id having l.running <> count(j.id)""",
-    "a limit counts the running jobs that its name fits": """
+    "a limit counts the running jobs that it applies to": """
         select format('limit %s counts %s running, there are %s', m.name, m.running,
             coalesce(r.jobs, 0))
         from batchmill.limits m left join running_under r on r.name = m.name
         where m.running <> coalesce(r.jobs, 0)""",
-    "a lane learns of the work that waits in it": """
-        select format('lane %s (%s) looks at %s for jobs due at %s', l.id, l.task, l.ready_at, j.due)
+    "a lane is ready by the time its first job is due": """
+        select format('lane %s (%s) is ready at %s, its first job is due at %s', l.id, l.task,
+            l.ready_at, j.due)
         from batchmill.lanes l join (
             select lane_id,
                 min(case state when 'ready' then clock else greatest(run_at, clock) end) as due
@@ -311,36 +314,36 @@ INVARIANTS = {
         left join batchmill.batches b on b.id = l.batch_id
         where b.cancelled_at is null
           and (l.ready_at > j.due or l.ready_at is null and j.due is not null)""",
-    "no ready job stands before the head of its lane": """
-        select format('job %s (rank %s) stands before the head (%s, %s) of lane %s', j.id,
+    "no ready job is before the head of its lane": """
+        select format('job %s (rank %s) is before the head (%s, %s) of lane %s', j.id,
             -j.priority, l.head_rank, l.head_id, l.id)
         from batchmill.jobs j join batchmill.lanes l on l.id = j.lane_id
         where j.state = 'ready' and (-j.priority, j.id) <= (l.head_rank, l.head_id)""",
-    "a parked lane stands behind a limit that knows of it": """
+    "a limit that blocks a parked lane has its parked flag set": """
         select format('lane %s (%s) is parked behind %s', l.id, l.task,
             coalesce(m.name, 'nothing'))
         from batchmill.lanes l left join batchmill.limits m on m.id = l.blocked_by
         where l.blocked_by is not null and m.parked is not true""",
-    "a limit declares what its template says": """
-        select format('limit %s declares %s, %s says %s', m.name,
+    "a limit declares the values of its template": """
+        select format('limit %s declares %s, its template %s has %s', m.name,
             (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused), t.name,
             (coalesce(t.set_slots, t.declared_slots), t.rate, t.period, t.paused))
         from batchmill.limits m join batchmill.limits t on t.name = m.template
         where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
             is distinct from
             (coalesce(t.set_slots, t.declared_slots), t.rate, t.period, t.paused)""",
-    "nothing is left of a finished batch but what tells of it": """
-        select format('lane %s (%s) is left of batch %s', l.id, l.task, l.batch_id)
+    "a finished batch has no lanes and no limits": """
+        select format('lane %s (%s) of batch %s still exists', l.id, l.task, l.batch_id)
         from batchmill.lanes l left join batchmill.batches b on b.id = l.batch_id
         where l.batch_id is not null and (b.id is null or b.finished_at is not null)
         union all
-        select format('limit %s is left of its batch', m.name)
+        select format('limit %s of a finished batch still exists', m.name)
         from batchmill.limits m left join batchmill.batches b
             on b.id::text = substring(m.name from 'batch:([0-9a-f-]{36})$')
         where m.name ~ 'batch:[0-9a-f-]{36}$' and (b.id is null or b.finished_at is not null)""",
 }
 
-# These hold unless someone lowers a limit below what runs at that moment.
+# These hold unless a limit is set below the number of jobs that are running.
 EXACT_LIMITS = {
     "no limit is exceeded": """
         select format('limit %s: %s of %s run', m.name, r.jobs, m.slots)
@@ -355,10 +358,11 @@ EXACT_LIMITS = {
 
 
 def violations(conn: psycopg.Connection[Any], *, lowered: bool = False) -> list[str]:
-    """Everything that is wrong. `lowered`: a limit may have been set below what was running."""
+    """A line for each violation. With `lowered`, a limit may have been set below the number of jobs
+    that were running."""
     asked = query(INVARIANTS if lowered else INVARIANTS | EXACT_LIMITS)
     with conn.transaction():
-        # Compiling takes longer than running it.
+        # JIT compilation takes longer than the query itself.
         conn.execute("set local jit = off")
         found = conn.execute(asked.encode(), prepare=True).fetchall()
     return [f"{name}: {finding}" for name, finding in found]
@@ -373,18 +377,18 @@ def query(invariants: dict[str, str]) -> str:
 
 
 def file_violations(conn: psycopg.Connection[Any], root: Path) -> list[str]:
-    """What is wrong between the rows of artifacts and the files of a local store: every file that
-    counts is there as it was recorded, and no file is there that no row knows of."""
+    """Compares the rows of artifacts with the files of a local store. Each stored or kept artifact
+    must have its file, with the recorded size and checksum, and each file must have a row."""
     found = conn.execute(
         "select id, state, size, sha256, storage_key from batchmill.artifacts"
     ).fetchall()
     known = {root / key for *_, key in found}
     known |= {path.with_name(f"{path.name}.part") for path in known}
-    unknown = [f"nobody knows of {path.name}" for path in files_in(root) if path not in known]
+    unknown = [f"file {path.name} has no row" for path in files_in(root) if path not in known]
     wrong = [
-        f"artifact {id} ({state}) is not the file that was recorded"
+        f"artifact {id} ({state}) does not match its recorded size and checksum"
         for id, state, size, sha256, key in found
-        if state in ("stored", "kept") and described(root / key) != (size, sha256)
+        if state in ("stored", "kept") and size_and_checksum(root / key) != (size, sha256)
     ]
     return unknown + wrong
 
@@ -393,7 +397,7 @@ def files_in(root: Path) -> Iterator[Path]:
     return (path for path in root.rglob("*") if path.is_file())
 
 
-def described(path: Path) -> tuple[int, str] | None:
+def size_and_checksum(path: Path) -> tuple[int, str] | None:
     if not path.exists():
         return None
     content = path.read_bytes()

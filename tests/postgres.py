@@ -1,7 +1,7 @@
 """Real servers for the tests: PostgreSQL 18 from the package, Debian's 15, and PgBouncer.
 
-Each listens on a loopback port and has a private directory of its own. Each ends with the
-process that started it, however that one ends, because the shell around it holds a pipe to us.
+Each server listens on a loopback port and has a private directory. A shell runs the server and
+holds a pipe to the test process, so the server also stops if the test process is killed.
 """
 
 import atexit
@@ -30,8 +30,8 @@ from batchmill.embedded.installation import Installation, installations
 PGBOUNCER = Path("/usr/sbin/pgbouncer")
 PATIENCE = 30.0
 
-# `read` ends at a line from us, and when the pipe is closed by our death.
-RUN_UNTIL_TOLD = """
+# `read` returns when this process writes a line, and when the pipe closes because it has died.
+RUN_UNTIL_STOPPED = """
 signal=$1; shift
 exec 3<&0
 "$@" </dev/null 3<&- & server=$!
@@ -46,12 +46,12 @@ class Daemon(ABC):
     stop_signal: ClassVar[str]
 
     def __init__(self) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="batchmill-", dir=scratch()))
+        self.directory = Path(tempfile.mkdtemp(prefix="batchmill-", dir=scratch_directory()))
         self.user = account.for_server(self.directory / "data")
         self.port = free_port()
         self.log = self.directory / "log"
         self._shell: subprocess.Popen[Any] | None = None
-        self._give_away(self.directory)
+        self._give_to_user(self.directory)
         atexit.register(self.remove)
 
     def __enter__(self) -> Self:
@@ -73,7 +73,7 @@ class Daemon(ABC):
     def start(self) -> None:
         with self.log.open("a") as log:
             shell = subprocess.Popen(
-                ["/bin/sh", "-c", RUN_UNTIL_TOLD, "sh", self.stop_signal, *self.command()],
+                ["/bin/sh", "-c", RUN_UNTIL_STOPPED, "sh", self.stop_signal, *self.command()],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -102,10 +102,10 @@ class Daemon(ABC):
         path = self.directory / name
         path.touch(mode=0o600)
         path.write_text(text)
-        self._give_away(path)
+        self._give_to_user(path)
         return path
 
-    def _give_away(self, path: Path) -> None:
+    def _give_to_user(self, path: Path) -> None:
         if self.user.pw_uid != os.geteuid():
             os.chown(path, self.user.pw_uid, self.user.pw_gid)
 
@@ -147,17 +147,20 @@ class Server(Daemon):
             f"--port={self.port}",
             f"--unix_socket_directories={self.directory}",
             "--max_connections=200",
-            # Only a power cut could tell the difference, and it would end the tests as well.
+            # fsync matters only in a power failure, which would end the tests as well.
             "--fsync=off",
         ]
 
+    @property
+    def pid(self) -> int:
+        return int((self.data / "postmaster.pid").read_text().splitlines()[0])
+
     def kill(self) -> None:
-        """End it without a chance to write anything more; `start` recovers it."""
-        pid = (self.data / "postmaster.pid").read_text().splitlines()[0]
-        postmaster = psutil.Process(int(pid))
+        """Kills the server, so that it cannot write anything more. `start` recovers it."""
+        postmaster = psutil.Process(self.pid)
         backends = postmaster.children()
         postmaster.kill()
-        # Each ends when it notices, and until then the server cannot be started again.
+        # The server can start again only after all backends have noticed and ended.
         psutil.wait_procs(backends, PATIENCE)
         self.stop()
 
@@ -170,7 +173,7 @@ class Server(Daemon):
 
 
 class Standby(Server):
-    """A copy of a server that follows it until it is cut off or promoted."""
+    """A replica that follows a primary until it is cut off or promoted."""
 
     def __init__(self, primary: Server):
         self._primary = primary
@@ -183,13 +186,13 @@ class Standby(Server):
         account.run_as(self.user, [*copy, *options]).check_returncode()
 
     def catch_up(self) -> None:
-        """Waits until it has all that the primary has committed."""
+        """Waits until the standby has replayed everything that the primary has committed."""
         with psycopg.connect(self._primary.dsn, autocommit=True) as conn:
             (place,) = conn.execute("select pg_current_wal_insert_lsn()").fetchone() or ("",)
         self._wait_for("pg_last_wal_replay_lsn() >= %s::pg_lsn", place)
 
     def cut_off(self) -> None:
-        """What the primary commits from now on does not reach it."""
+        """Stops replication: later commits of the primary do not reach the standby."""
         self._run("alter system set primary_conninfo = ''")
         self._run("select pg_reload_conf()")
         self._wait_for("not exists (select from pg_stat_wal_receiver)")
@@ -210,7 +213,7 @@ class Standby(Server):
 
 
 class PgBouncer(Daemon):
-    """A pooler in front of a server. To restart it breaks every connection through it."""
+    """A pooler in front of a server. A restart breaks every connection through it."""
 
     stop_signal = "TERM"
 
@@ -250,7 +253,7 @@ max_client_conn = 500
 
 
 def packaged_server() -> Server:
-    """The PostgreSQL that `batchmill[embedded]` brings along."""
+    """The PostgreSQL that `batchmill[embedded]` installs."""
     server = Server(next(installations()))
     server.start()
     return server
@@ -277,9 +280,9 @@ def start_pgbouncer(
 
 
 def create_database(server_dsn: str, name: str, template: str = "template1") -> str:
-    # Copying files is twice as fast here as writing every page of them to the log.
+    # Copying files is twice as fast here as writing every page to the WAL.
     create = sql.SQL("create database {} template {} strategy file_copy")
-    # Our user has the name of the schema, which would be searched for that alone; others have not.
+    # The user has the same name as the schema, so the default search_path would include the schema.
     alter = sql.SQL("alter database {} set search_path = public")
     execute(
         server_dsn,
@@ -312,8 +315,8 @@ def answers(dsn: str) -> bool:
     return True
 
 
-def scratch() -> Path:
-    """In memory where there is room: a database is then made in 15 ms, and not in 100 to 200."""
+def scratch_directory() -> Path:
+    """In memory if there is room: it takes 15 ms to create a database there, on disk 100 to 200."""
     memory = Path("/dev/shm")
     if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 1024**3:
         return memory
@@ -321,7 +324,7 @@ def scratch() -> Path:
 
 
 def free_port() -> int:
-    """Below the range that outgoing connections use, so that it is free for a restart too."""
+    """A port below the range of outgoing connections, so that it is still free after a restart."""
     while True:
         port = random.randrange(20000, 32000)
         with socket.socket() as probe:

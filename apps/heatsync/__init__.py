@@ -1,1 +1,1 @@
-"""HeatSync: a swimmer's name and heat sheets in, one schedule out."""
+"""HeatSync finds a swimmer in heat sheets, and returns one schedule."""

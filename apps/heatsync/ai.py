@@ -1,6 +1,6 @@
-"""Reads a sheet's text with a model behind any OpenAI-compatible endpoint.
+"""Reads a sheet's text with a model at any OpenAI-compatible endpoint.
 
-The model is a reader, not a witness: a swim counts only if the sheet's own text has it.
+The model's answer is not trusted: a swim counts only if the sheet's own text contains it.
 """
 
 import re
@@ -36,16 +36,18 @@ INSTRUCTIONS = (
 
 
 async def read_with_model(text: str, swimmer: str, settings: AiSettings) -> Extraction:
-    """One question, one answer: if it fails, the queue tries again."""
-    answer = await asked(text[:LONGEST_TEXT], swimmer, settings)
+    """Sends one request. If it fails, the queue retries the job."""
+    answer = await ask(text[:LONGEST_TEXT], swimmer, settings)
     try:
-        found = Extraction.model_validate_json(answer)
+        extraction = Extraction.model_validate_json(answer)
     except ValidationError as error:
-        raise ExtractionFailed("The model's answer is not what was asked for.") from error
-    return believed(found, text, swimmer)
+        raise ExtractionFailed(
+            "The AI model's answer does not have the requested format."
+        ) from error
+    return verified(extraction, text, swimmer)
 
 
-async def asked(text: str, swimmer: str, settings: AiSettings) -> str:
+async def ask(text: str, swimmer: str, settings: AiSettings) -> str:
     question = {
         "model": settings.model,
         "temperature": 0,
@@ -59,7 +61,7 @@ async def asked(text: str, swimmer: str, settings: AiSettings) -> str:
         },
     }
     headers = {"Authorization": f"Bearer {settings.api_key}"}
-    # What bounds the time is the task's timeout.
+    # The timeout of the task limits the time.
     async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
         response = await client.post(
             f"{settings.base_url}/chat/completions", json=question, headers=headers
@@ -72,44 +74,52 @@ def content_of(response: httpx.Response) -> str:
     try:
         return response.json()["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError) as error:
-        raise ExtractionFailed("The model's answer is not what was asked for.") from error
+        raise ExtractionFailed(
+            "The AI model's answer does not have the requested format."
+        ) from error
 
 
 def schema() -> dict[str, Any]:
     return Extraction.model_json_schema(by_alias=True)
 
 
-def believed(found: Extraction, text: str, swimmer: str) -> Extraction:
-    """What the text bears out; the rest is told as a warning."""
-    lines, asked = text.splitlines(), find_swims(found.events, swimmer)
-    entries = [(swim, heading_of(swim, lines)) for swim in found.events]
-    true = [
-        confirmed(swim, heading, text) for swim, heading in entries if heading and swim in asked
+def verified(extraction: Extraction, text: str, swimmer: str) -> Extraction:
+    """Keeps only the swims that the text confirms, and adds a warning about the others."""
+    lines, of_swimmer = text.splitlines(), find_swims(extraction.events, swimmer)
+    entries = [(swim, heading_of(swim, lines)) for swim in extraction.events]
+    confirmed = [
+        with_confirmed_times(swim, heading, text)
+        for swim, heading in entries
+        if heading and swim in of_swimmer
     ]
-    if not true:
-        raise SwimmerNotFound(f"{swimmer} is not in this sheet.")
-    warnings = list(found.warnings)
-    if doubtful := len(entries) - len(true):
-        warnings.append(f"{doubtful} of the model's entries are not in the sheet, and left out.")
+    if not confirmed:
+        raise SwimmerNotFound(f"{swimmer} is not on this sheet.")
+    warnings = list(extraction.warnings)
+    if doubtful := len(entries) - len(confirmed):
+        warnings.append(
+            f"{doubtful} of the AI model's entries are not on the sheet and were left out."
+        )
     if len(text) > LONGEST_TEXT:
-        warnings.append("The sheet is long: the model has read only its beginning.")
-    return found.model_copy(update={"events": true, "warnings": warnings})
+        warnings.append("The sheet is too long for the AI model, which read only the beginning.")
+    return extraction.model_copy(update={"events": confirmed, "warnings": warnings})
 
 
 class Heading(NamedTuple):
-    """What stands above an entry."""
+    """The lines with the event and the heat of an entry."""
 
     event: str
     heat: str
 
 
 def heading_of(swim: Swim, lines: list[str]) -> Heading | None:
-    """Of a line that has the swimmer's name beside lane, team and seed time, below the event and
-    the heat that the swim names."""
+    """Finds a line with the swimmer's name, lane, team and seed time, and returns its heading.
+
+    The event and the heat of the heading must be those of the swim.
+    """
     for at, line in enumerate(lines):
         above = lines[: at + 1]
         heading = Heading(last(EVENT, above), last(HEAT, above))
-        if has_entry(line, swim) and is_of(heading, swim):
+        if has_entry(line, swim) and is_heading_of(heading, swim):
             return heading
     return None
 
@@ -122,7 +132,7 @@ def has_entry(line: str, swim: Swim) -> bool:
     return names <= set(normalised(line).split()) and (swim.relay or has_rest)
 
 
-def is_of(heading: Heading, swim: Swim) -> bool:
+def is_heading_of(heading: Heading, swim: Swim) -> bool:
     event, heat = EVENT.search(heading.event), HEAT.search(heading.heat)
     return (
         event is not None
@@ -132,26 +142,26 @@ def is_of(heading: Heading, swim: Swim) -> bool:
     )
 
 
-def confirmed(swim: Swim, heading: Heading, text: str) -> Swim:
-    """Without a time or a day that the sheet does not have."""
-    times = {clock(*found) for found in TIME.findall(heading.heat)} - {None}
+def with_confirmed_times(swim: Swim, heading: Heading, text: str) -> Swim:
+    """Removes a time or a day that is not in the sheet."""
+    times = {clock(*time) for time in TIME.findall(heading.heat)} - {None}
     days = list(days_in(text))
-    is_in_time = bool(days and swim.session_date and min(days) <= swim.session_date <= max(days))
+    is_known_day = bool(days and swim.session_date and min(days) <= swim.session_date <= max(days))
     return swim.model_copy(
         update={
             "heat_start_time": swim.heat_start_time if swim.heat_start_time in times else None,
-            "session_date": swim.session_date if is_in_time else None,
+            "session_date": swim.session_date if is_known_day else None,
         }
     )
 
 
 def days_in(text: str) -> Iterator[date]:
     for month, day, year in DAY.findall(text):
-        # There is no 31st of February.
+        # Skips dates that do not exist, such as 2/31.
         with suppress(ValueError):
             yield date(int(year), int(month), int(day))
 
 
 def last(heading: re.Pattern[str], lines: list[str]) -> str:
-    """The nearest line above that is one, or nothing."""
+    """The last line that matches, or an empty string."""
     return next((line for line in reversed(lines) if heading.search(line)), "")

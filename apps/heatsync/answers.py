@@ -1,4 +1,4 @@
-"""How HeatSync answers: `success`, and when it is false what went wrong."""
+"""Responses of the API: `success`, and the error if it is false."""
 
 import math
 from collections.abc import Callable, Coroutine
@@ -19,16 +19,16 @@ MOST_BYTES = 65_536
 
 
 class Refusal(Exception):
-    """What was asked for cannot be done: a code for programs, a sentence for people."""
+    """A rejected request: a code for programs, and a message for users."""
 
     def __init__(self, error: str, message: str, *, status: int = 400, wait: float | None = None):
         super().__init__(message)
         body = {"success": False, "error": error, "message": message}
-        self.answer = JSONResponse(body, status, wait_of(wait))
+        self.answer = JSONResponse(body, status, retry_headers(wait))
 
 
 class SmallRequest(Request):
-    """Takes no large body whole; a form is read as it comes."""
+    """Limits the size of a body that is read at once. Forms are streamed and have other limits."""
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
@@ -39,13 +39,13 @@ class SmallRequest(Request):
         return parsed(await self.body())
 
 
-async def tell_of_no_route(request: Request, error: Exception) -> Response:
-    """For paths and methods that are none of the API's; others are answered as ever."""
+async def answer_unknown_route(request: Request, error: Exception) -> Response:
+    """Answers paths and methods that the API does not have in the format of the API."""
     assert isinstance(error, HTTPException)
     if not request.url.path.startswith("/api/"):
         return await http_exception_handler(request, error)
     problem = problem_of(error)
-    message = f"The API has no {request.method} {request.url.path}; /docs says what it has."
+    message = f"The API has no {request.method} {request.url.path}. See /docs for what it has."
     return JSONResponse(
         {"success": False, "error": problem.code.upper(), "message": message},
         problem.status,
@@ -54,33 +54,33 @@ async def tell_of_no_route(request: Request, error: Exception) -> Response:
 
 
 class ApiRoute(APIRoute):
-    """Answers every error in HeatSync's own form."""
+    """Answers every error in the format of the API."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def handle_and_tell(request: Request) -> Response:
+        async def handle_with_errors(request: Request) -> Response:
             try:
                 require_sound(request)
                 answer = await handle(SmallRequest(request.scope, request.receive))
             except Refusal as refusal:
                 answer = refusal.answer
             except Exception as error:
-                answer = told(error, self.path)
+                answer = error_response(error, self.path)
             return guarded(answer)
 
-        return handle_and_tell
+        return handle_with_errors
 
 
-def told(error: Exception, path: str) -> JSONResponse:
+def error_response(error: Exception, path: str) -> JSONResponse:
     problem = problem_of(error)
     if isinstance(error, NotFound) or problem.status == 404:
         what = "Result" if "/result/" in path else "Job" if "/jobs/" in path else "Batch"
         return JSONResponse({"success": False, "error": f"{what} not found"}, 404)
     body = {"success": False, "error": problem.code.upper(), "message": problem.detail}
-    return JSONResponse(body, problem.status, wait_of(problem.retry_after))
+    return JSONResponse(body, problem.status, retry_headers(problem.retry_after))
 
 
-def wait_of(seconds: float | None) -> dict[str, str]:
-    """When to come back, if anything is known of it."""
+def retry_headers(seconds: float | None) -> dict[str, str]:
+    """The `Retry-After` header, if the time is known."""
     return {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}

@@ -12,17 +12,17 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from apps.heatsync import mail
-from apps.heatsync.answers import tell_of_no_route
+from apps.heatsync.answers import answer_unknown_route
 from apps.heatsync.routes import router
 from apps.heatsync.tasks import extract, forget, mill, settings
 from batchmill import WorkerOptions
 from batchmill.config import ServiceSettings
 from batchmill.service import service_router
 
-# More than one visitor may have at once, so that there is one for the next visitor.
+# One more than a visitor may use, so that the next visitor need not wait.
 READERS = max(settings.per_visitor + 1, os.cpu_count() or 1)
-# More than all stages have slots, so that none keeps another waiting. What a server that was killed
-# had in hand is taken up again soon.
+# There are more slots than all stages can use, so no stage blocks another one. The lease is short,
+# so that the jobs of a killed server soon run again.
 WORKER = WorkerOptions(
     concurrency=READERS + 3 * settings.extractions + 20,
     processes=READERS,
@@ -30,11 +30,11 @@ WORKER = WorkerOptions(
     lease=10,
     grace=5,
 )
-# Strangers are served here, maybe through a proxy on this machine: none of them is an operator.
+# Strangers may come through a proxy on this machine, so a local address does not mean an operator.
 SETTINGS = ServiceSettings(require_key=True)
 STATIC = files("apps.heatsync") / "static"
-# Nothing that a sheet says can become a script, and nobody frames the page.
-GUARDS = {
+# Text from a sheet cannot run as a script, and no other page can embed this one.
+SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
@@ -42,19 +42,19 @@ GUARDS = {
 
 
 @asynccontextmanager
-async def with_nights(_: FastAPI) -> AsyncIterator[None]:
+async def with_cleanup_schedule(_: FastAPI) -> AsyncIterator[None]:
     await mill.schedules.save("heatsync.forget", "17 3 * * *", forget)
     yield
 
 
 app = FastAPI(
     title="HeatSync",
-    description="A swimmer's events out of heat sheets.",
-    lifespan=with_nights,
+    description="Extracts a swimmer's events from heat sheets.",
+    lifespan=with_cleanup_schedule,
 )
 app.include_router(router)
 app.include_router(service_router(mill, settings=SETTINGS, worker=WORKER), prefix="/mill")
-app.add_exception_handler(HTTPException, tell_of_no_route)
+app.add_exception_handler(HTTPException, answer_unknown_route)
 app.mount("/static", StaticFiles(directory=str(STATIC)))
 
 
@@ -63,4 +63,4 @@ app.mount("/static", StaticFiles(directory=str(STATIC)))
 async def get_page() -> Response:
     page = Template((STATIC / "index.html").read_text())
     offered = "yes" if mail.is_set_up(mill) else "no"
-    return HTMLResponse(page.substitute(mail=offered), headers=GUARDS)
+    return HTMLResponse(page.substitute(mail=offered), headers=SECURITY_HEADERS)

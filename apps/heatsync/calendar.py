@@ -1,4 +1,4 @@
-"""A schedule as a calendar: one entry a swim, at the time that stands on the sheet."""
+"""A schedule as a calendar: one entry for each swim, at the time printed on the sheet."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from icalendar import Event as Entry
 
 from apps.heatsync.schedule import place_of
 
-LASTS = timedelta(minutes=10)
+DURATION = timedelta(minutes=10)
 REMINDER = timedelta(minutes=-10)
 DISTANCE_AND_STROKE = re.compile(
     r"\b(?P<distance>\d{2,4}) (?:[SL]C )?(?:Yards?|Met(?:er|re)s?) (?P<stroke>.+)$"
@@ -26,15 +26,15 @@ STROKES = {
 
 
 def calendar(swims: Iterable[dict[str, Any]], made_at: datetime) -> bytes:
-    """Of the swims that have a time. Times are floating: a phone shows them as they are printed."""
-    found = Calendar()
-    found.add("prodid", "-//batchmill//HeatSync//EN")
-    found.add("version", "2.0")
-    found.add("x-wr-calname", "HeatSync")
+    """Contains the swims that have a time. Times are floating: phones show them as printed."""
+    made = Calendar()
+    made.add("prodid", "-//batchmill//HeatSync//EN")
+    made.add("version", "2.0")
+    made.add("x-wr-calname", "HeatSync")
     for swim in swims:
         if is_timed(swim):
-            found.add_component(entry(swim, made_at))
-    return found.to_ical()
+            made.add_component(entry(swim, made_at))
+    return made.to_ical()
 
 
 def is_timed(swim: dict[str, Any]) -> bool:
@@ -45,16 +45,16 @@ def entry(swim: dict[str, Any], made_at: datetime) -> Entry:
     begins = datetime.combine(
         date.fromisoformat(swim["sessionDate"]), time.fromisoformat(swim["heatStartTime"])
     )
-    found = Entry()
-    found.add("uid", uid_of(swim))
-    found.add("dtstamp", made_at.astimezone(UTC))
-    found.add("summary", title_of(swim))
-    found.add("dtstart", begins)
-    found.add("dtend", begins + LASTS)
+    made = Entry()
+    made.add("uid", uid_of(swim))
+    made.add("dtstamp", made_at.astimezone(UTC))
+    made.add("summary", title_of(swim))
+    made.add("dtstart", begins)
+    made.add("dtend", begins + DURATION)
     if swim["meetName"]:
-        found.add("description", swim["meetName"])
-    found.add_component(reminder(title_of(swim)))
-    return found
+        made.add("description", swim["meetName"])
+    made.add_component(reminder(title_of(swim)))
+    return made
 
 
 def title_of(swim: dict[str, Any]) -> str:
@@ -63,25 +63,25 @@ def title_of(swim: dict[str, Any]) -> str:
 
 
 def short_name(event: str) -> str:
-    """`Girls 11-12 100 SC Meter Freestyle` is `100 Free` to those who swim it."""
-    found = DISTANCE_AND_STROKE.search(event)
-    if found is None:
+    """Shortens `Girls 11-12 100 SC Meter Freestyle` to `100 Free`, as swimmers call it."""
+    match = DISTANCE_AND_STROKE.search(event)
+    if match is None:
         return event
-    stroke = found["stroke"]
+    stroke = match["stroke"]
     for long, short in STROKES.items():
         stroke = stroke.replace(long, short)
-    return f"{found['distance']} {stroke}"
+    return f"{match['distance']} {stroke}"
 
 
 def uid_of(swim: dict[str, Any]) -> str:
-    """The same for the same swim: importing twice gives no second entry."""
+    """The same swim always has the same id, so a second import does not duplicate it."""
     text = "|".join(map(str, (*place_of(swim), swim["swimmerName"])))
     return f"{sha256(text.encode()).hexdigest()[:32]}@heatsync"
 
 
 def reminder(text: str) -> Alarm:
-    found = Alarm()
-    found.add("action", "DISPLAY")
-    found.add("description", text)
-    found.add("trigger", REMINDER)
-    return found
+    made = Alarm()
+    made.add("action", "DISPLAY")
+    made.add("description", text)
+    made.add("trigger", REMINDER)
+    return made

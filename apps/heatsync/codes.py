@@ -1,4 +1,4 @@
-"""Why a sheet was not read, as the API says it: stable codes, and which are worth another try."""
+"""Stable error codes of sheets that were not read, and which of them may be retried."""
 
 from batchmill import BadStatus, Rule
 
@@ -6,7 +6,7 @@ RETRIABLE = frozenset(
     {"RATE_LIMIT", "TIMEOUT", "NETWORK_ERROR", "AI_OVERLOADED", "SERVICE_UNAVAILABLE"}
 )
 
-# What the engine and the fetcher say, in HeatSync's words.
+# Codes of the engine and the fetcher → codes of HeatSync.
 CODES = {
     "rate_limited": "RATE_LIMIT",
     "timeout": "TIMEOUT",
@@ -26,73 +26,73 @@ CODES = {
 }
 
 
-def _broken(error: BaseException) -> bool:
+def _is_server_error(error: BaseException) -> bool:
     return isinstance(error, BadStatus) and error.status >= 500
 
 
-INSTEAD = "download the PDF and choose it here."
-# What the server of a PDF answers instead of it; the first that fits counts.
-NOT_GIVEN = [
+ADVICE = "download the PDF and choose it here."
+# For errors of the server of a PDF. The first rule that matches applies.
+DOWNLOAD_RULES = [
     Rule(
         429,
         code="RATE_LIMIT",
         transient=True,
-        message=f"The server of this PDF is asked too often: wait a while, or {INSTEAD}",
+        message=f"The server of this PDF limits downloads. Try again later, or {ADVICE}",
     ),
     Rule(
         (408, 504, 524),
         code="TIMEOUT",
         transient=True,
-        message=f"The server of this PDF takes too long: try later, or {INSTEAD}",
+        message=f"The server of this PDF takes too long to respond. Try again later, or {ADVICE}",
     ),
     Rule(
-        _broken,
+        _is_server_error,
         code="SERVICE_UNAVAILABLE",
         transient=True,
-        message=f"The server of this PDF has trouble: try later, or {INSTEAD}",
+        message=f"The server of this PDF reports an error. Try again later, or {ADVICE}",
     ),
     Rule(
         (404, 410),
         code="NOT_FOUND",
         transient=False,
-        message=f"There is no file at this address: check it, or {INSTEAD}",
+        message=f"There is no file at this address. Check the address, or {ADVICE}",
     ),
     Rule(
         BadStatus,
         code="NOT_ALLOWED",
         transient=False,
-        message=f"The server of this PDF does not let us have it: {INSTEAD}",
+        message=f"The server of this PDF refuses the download. Instead, {ADVICE}",
     ),
 ]
 
 
-def _crashed(error: BaseException) -> bool:
+def _is_crash(error: BaseException) -> bool:
     return getattr(error, "error_code", None) == "crashed"
 
 
-# Of our own mistakes, as a reader makes them with what it has not met before.
+# Bugs of the reader, in layouts that it does not know.
 UNEXPECTED = (
     ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
 )  # fmt: skip
-# What goes wrong while a PDF is read would go wrong again.
-UNREADABLE = [
+# Reading the same PDF again would fail in the same way.
+READ_RULES = [
     Rule(
         TimeoutError,
         code="EXTRACTION_FAILED",
         transient=False,
-        message="This PDF takes too long to read.",
+        message="This PDF takes too long to read. Choose the heat sheet of one session.",
     ),
     Rule(
         MemoryError,
         code="PDF_TOO_LARGE",
         transient=False,
-        message="This PDF needs more memory to read than there is.",
+        message="This PDF needs too much memory to read. Choose the heat sheet of one session.",
     ),
     Rule(
-        (_crashed, *UNEXPECTED),
+        (_is_crash, *UNEXPECTED),
         code="EXTRACTION_FAILED",
         transient=False,
-        message="This PDF cannot be read: it is damaged, or unlike any that we know.",
+        message="This PDF cannot be read: it is damaged or has an unknown layout.",
     ),
 ]
 

@@ -1,9 +1,9 @@
-"""See HeatSync work: sample sheets of a meet that never was, read in the terminal."""
+"""Demo: reads sample sheets of an invented meet, and shows the schedule in the terminal."""
 
 import asyncio
 from typing import Any
 
-from apps.heatsync.models import HandedIn
+from apps.heatsync.models import SubmittedSheet
 from apps.heatsync.samples import make_meet, samples
 from apps.heatsync.schedule import merged
 from apps.heatsync.tasks import mill, receive
@@ -26,31 +26,33 @@ COLUMNS = {
 
 async def main() -> None:
     swimmer = make_meet(SEED).busiest
-    note(f"Looking for {swimmer} in sample heat sheets, on a PostgreSQL of our own.")
+    note(f"Searching sample heat sheets for {swimmer}, with an embedded PostgreSQL server.")
     async with mill.running(WorkerOptions(name="demo", grace=5)):
         batch = await mill.submit(receive, await sheets(swimmer))
         await follow(batch, json=False)
         show(batch, merged([job async for job in batch.jobs()]))
 
 
-async def sheets(swimmer: str) -> list[HandedIn]:
-    """Of several layouts; one cannot be read, and one is there twice."""
+async def sheets(swimmer: str) -> list[SubmittedSheet]:
+    """Sheets in several layouts. One cannot be read, and one is submitted twice."""
     pdfs = samples(SEED)
     pdfs["the-same-again.pdf"] = pdfs["two-columns.pdf"]
     saved = [await mill.artifacts.save(name, pdf) for name, pdf in pdfs.items()]
-    return [HandedIn(swimmer=swimmer, filename=each.name, file=each.reference) for each in saved]
+    return [
+        SubmittedSheet(swimmer=swimmer, filename=each.name, file=each.reference) for each in saved
+    ]
 
 
-def show(batch: Batch, found: dict[str, Any]) -> None:
-    rows = ((told(swim[name]) for name in COLUMNS.values()) for swim in found["events"])
+def show(batch: Batch, results: dict[str, Any]) -> None:
+    rows = ((cell(swim[name]) for name in COLUMNS.values()) for swim in results["events"])
     out().print()
-    out().print(table(*COLUMNS, rows=rows, title=f"{found['swimmerName']}'s schedule"))
-    for failed in found["failedSources"]:
-        out().print(f"\n{failed['filename']} was not read: {failed['errorMessage']}")
-    out().print(f"\nTo see it on a page: make serve, then {PAGE}{batch.id}")
+    out().print(table(*COLUMNS, rows=rows, title=f"{results['swimmerName']}'s schedule"))
+    for failed in results["failedSources"]:
+        out().print(f"\n{failed['filename']} could not be read: {failed['errorMessage']}")
+    out().print(f"\nTo see the schedule in a browser, run `make serve` and open {PAGE}{batch.id}")
 
 
-def told(value: Any) -> str:
+def cell(value: Any) -> str:
     return "–" if value is None else str(value)
 
 

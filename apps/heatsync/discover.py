@@ -13,7 +13,7 @@ from batchmill import Fetcher
 
 MOST_PDFS = 200
 LONGEST_TITLE = 200
-# How programs call what this application reads.
+# Common names of heat sheets and similar documents.
 LIKELY = re.compile(r"heat|program|psych|session|timeline|start\s*list", re.IGNORECASE)
 
 
@@ -33,7 +33,7 @@ class Link:
 
 @dataclass
 class Page(HTMLParser):
-    """The title of a page, and the PDFs that it links to, each once."""
+    """Collects the title of a page and the PDFs that it links to, without duplicates."""
 
     base: str
     title: str = ""
@@ -45,7 +45,7 @@ class Page(HTMLParser):
         self._link: Link | None = None
 
     def take(self, text: str) -> None:
-        """As far as it can be read: the parser gives up at a mark such as `<![ x`."""
+        """Parses as much as possible. The parser fails at invalid markup such as `<![ x`."""
         with suppress(AssertionError):
             self.feed(text)
 
@@ -76,7 +76,7 @@ class Page(HTMLParser):
 
 
 def joined(base: str, href: str) -> str | None:
-    """None for what is no address: pages have all sorts of things there."""
+    """None if the `href` is not a valid URL."""
     try:
         url = urldefrag(urljoin(base, href.strip())).url
     except ValueError:
@@ -89,15 +89,18 @@ def is_pdf(url: str) -> bool:
 
 
 async def sheets_at(url: str, fetcher: Fetcher, caller: str) -> tuple[str, list[Link]]:
-    """The title of the page and its PDFs, the likely ones first."""
+    """Returns the title of the page and its PDFs, likely heat sheets first."""
     async with fetcher.get(url, caller=caller) as response:
         if response.media_type == "application/pdf":
             return "", [Link(response.url)]
         if response.media_type != "text/html":
-            raise Refusal("INVALID_URLS", f"{url} is no web page, but {response.media_type}.")
+            raise Refusal(
+                "INVALID_URLS",
+                f"{url} is not a web page: its content type is {response.media_type}.",
+            )
         page = Page(response.url)
         text = (await response.read()).decode(errors="replace")
-    # A large page takes a while, and others have something to do meanwhile.
+    # Parsing a large page would block the event loop.
     await asyncio.to_thread(page.take, text)
     return (
         " ".join(page.title.split()),

@@ -1,4 +1,4 @@
-"""How long a batch will take, by how long the last ones took."""
+"""Estimates how long a batch takes, from the durations of recent batches."""
 
 import math
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ FIRST_GUESS = 1.0
 
 
 def seconds_for(jobs: int, recent: Iterable[BatchRecord], at_once: int) -> int:
-    """`at_once` jobs of a batch run together, so it is rounds that take time."""
+    """Counts in rounds, because `at_once` jobs of a batch run at the same time."""
     rounds = [
         (batch.finished_at - batch.started_at).total_seconds() / math.ceil(batch.total / at_once)
         for batch in recent

@@ -1,4 +1,4 @@
-"""What has been read already, and the code that it is shared by."""
+"""Stored extractions and their share codes."""
 
 import secrets
 from typing import Any, NamedTuple
@@ -9,54 +9,58 @@ from apps.heatsync import tables
 from apps.heatsync.models import Extraction
 from batchmill import Client
 
-# Without signs that people take for one another.
+# Without characters that look alike, such as 0 and O.
 LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 CODE_LENGTH = 8
 
 
-class Question(NamedTuple):
-    """Which swimmer, in which sheet, read by whom."""
+class ExtractionKey(NamedTuple):
+    """Identifies an extraction: the sheet, the swimmer, and the version of the reader."""
 
     sha256: str
     swimmer: str
     reader: str
 
 
-class Kept(NamedTuple):
-    """`is_new` if nobody had asked before."""
+class StoredExtraction(NamedTuple):
+    """`is_new` if it was not stored before."""
 
     code: str
     extraction: Extraction
     is_new: bool = False
 
 
-async def find(mill: Client, question: Question) -> Kept | None:
+async def find(mill: Client, key: ExtractionKey) -> StoredExtraction | None:
     async with tables.transaction(mill) as conn:
-        return _kept(await tables.one(conn, "find_extraction", **question._asdict()))
+        return _stored(await tables.one(conn, "find_extraction", **key._asdict()))
 
 
-async def get(mill: Client, code: str) -> Kept | None:
+async def get(mill: Client, code: str) -> StoredExtraction | None:
     if not set(code.upper()) <= set(LETTERS):
         return None
     async with tables.transaction(mill) as conn:
-        return _kept(await tables.one(conn, "get_extraction", code=code.upper()))
+        return _stored(await tables.one(conn, "get_extraction", code=code.upper()))
 
 
-async def keep(conn: AsyncConnection[Any], question: Question, extraction: Extraction) -> Kept:
-    """Under a new code, unless another job was faster: then under that one's."""
-    asked = question._asdict()
+async def keep(
+    conn: AsyncConnection[Any], key: ExtractionKey, extraction: Extraction
+) -> StoredExtraction:
+    """Stores it with a new code. If another job stored it first, returns that job's."""
+    values = key._asdict()
     text = extraction.model_dump_json(by_alias=True)
     while True:
         code = new_code()
-        if await tables.one(conn, "keep_extraction", code=code, extraction=text, **asked):
-            return Kept(code, extraction, is_new=True)
-        if kept := _kept(await tables.one(conn, "find_extraction", **asked)):
-            return kept
+        if await tables.one(conn, "keep_extraction", code=code, extraction=text, **values):
+            return StoredExtraction(code, extraction, is_new=True)
+        if stored := _stored(await tables.one(conn, "find_extraction", **values)):
+            return stored
 
 
 def new_code() -> str:
     return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
 
 
-def _kept(row: dict[str, Any] | None) -> Kept | None:
-    return Kept(row["code"], Extraction.model_validate(row["extraction"])) if row else None
+def _stored(row: dict[str, Any] | None) -> StoredExtraction | None:
+    return (
+        StoredExtraction(row["code"], Extraction.model_validate(row["extraction"])) if row else None
+    )

@@ -1,4 +1,4 @@
-"""What a parent or coach hands in: a swimmer's name, PDFs and URLs, as a form."""
+"""The submitted form: a swimmer's name, PDFs and URLs."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 from fastapi import Request
 
 from apps.heatsync.answers import Refusal
-from apps.heatsync.models import HandedIn
+from apps.heatsync.models import SubmittedSheet
 from apps.heatsync.settings import MEGABYTE, HeatSyncSettings
 from batchmill import ArtifactRecord, ArtifactTooLarge, Mill
 from batchmill.domain.artifact import safe_name
@@ -17,7 +17,7 @@ from batchmill.service.problems import BadRequest
 from batchmill.service.requests import bounded
 from batchmill.submission import Item
 
-# Far more than a batch may have, so that who sends too many is told how many they were.
+# Far more than a batch may have, so that the error message can name the submitted number.
 MOST_PARTS = 1_000
 MOST_TEXT = MEGABYTE
 FIELDS = ("swimmer", "urls")
@@ -27,7 +27,7 @@ LONGEST_URL = 2_000
 
 
 class Form:
-    """`async with form.read():` and everything is stored, or nothing."""
+    """Use `async with form.read():`. If the block fails, the stored files are deleted."""
 
     def __init__(self, request: Request, mill: Mill, settings: HeatSyncSettings, visitor: str):
         self._request = request
@@ -38,7 +38,7 @@ class Form:
         self._files: list[ArtifactRecord] = []
         self._given = 0
         self.swimmer = ""
-        self.sheets: list[HandedIn] = []
+        self.sheets: list[SubmittedSheet] = []
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[None]:
@@ -49,10 +49,13 @@ class Form:
             self._check_count(self._given + len(urls))
             self.sheets = [
                 *(
-                    HandedIn(swimmer=self.swimmer, filename=file.name, file=file.reference)
+                    SubmittedSheet(swimmer=self.swimmer, filename=file.name, file=file.reference)
                     for file in self._files
                 ),
-                *(HandedIn(swimmer=self.swimmer, filename=name_in(url), url=url) for url in urls),
+                *(
+                    SubmittedSheet(swimmer=self.swimmer, filename=name_in(url), url=url)
+                    for url in urls
+                ),
             ]
             yield
         except BaseException:
@@ -64,7 +67,7 @@ class Form:
             await self._mill.artifacts.delete(self._files.pop().id)
 
     def items(self) -> Iterator[Item]:
-        """A file that is sent again has another id, so that its bytes tell whether it is one."""
+        """The digest has the checksum of a file, because a file that is sent again has a new id."""
         for sheet in self.sheets:
             sent = (sheet.swimmer, sheet.filename, sheet.url, sheet.file and sheet.file.sha256)
             yield Item(sheet, digest=json.dumps(sent))
@@ -84,16 +87,16 @@ class Form:
                 await self._fields.take(part)
 
     async def _take_fields(self) -> None:
-        """Of a form without files, as `curl -d` sends it; what is missing is told then."""
+        """Reads a form without files, as `curl -d` sends it."""
         sent = b"".join([chunk async for chunk in bounded(self._request.stream(), MOST_TEXT)])
         try:
             given = parse_qs(sent.decode(errors="replace"), max_num_fields=MOST_PARTS)
         except ValueError:
-            raise BadRequest(f"A form has at most {MOST_PARTS} fields.") from None
+            raise BadRequest(f"The form has too many fields: the limit is {MOST_PARTS}.") from None
         self._fields |= {name: given[name][0] for name in FIELDS if name in given}
 
     async def _take_file(self, part: Part) -> None:
-        """Those beyond what a batch may have are counted, and not kept."""
+        """Files over the limit of a batch are counted, but not stored."""
         self._given += 1
         if self._given > self._settings.max_pdfs:
             return
@@ -130,7 +133,7 @@ def boundary_in(content_type: str) -> bytes:
     except BadRequest:
         raise Refusal(
             "BAD_REQUEST",
-            "Send a form as multipart/form-data: swimmer, and pdfs (files), urls or both.",
+            "Send multipart/form-data with the field swimmer, and with pdfs (files), urls or both.",
         ) from None
 
 
@@ -139,12 +142,15 @@ def swimmer_in(text: str) -> str:
     if not swimmer:
         raise Refusal("MISSING_SWIMMER", "Swimmer name is required.")
     if len(swimmer) > LONGEST_NAME:
-        raise Refusal("MISSING_SWIMMER", f"A name has up to {LONGEST_NAME} characters.")
+        raise Refusal(
+            "MISSING_SWIMMER",
+            f"The swimmer's name is too long: the limit is {LONGEST_NAME} characters.",
+        )
     return swimmer
 
 
 def urls_in(text: str) -> list[str]:
-    """Each once, in the order they were given."""
+    """The URLs in their order, without duplicates."""
     if not text.strip():
         return []
     try:
@@ -167,6 +173,6 @@ def is_url(text: object) -> bool:
 
 
 def name_in(url: str) -> str:
-    """What the file is called there, or the host where it has no name."""
+    """The last part of the path, or the host if there is none."""
     parts = urlsplit(url)
     return safe_name(unquote(parts.path).rsplit("/", 1)[-1] or parts.hostname or url)

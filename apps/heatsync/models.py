@@ -1,4 +1,4 @@
-"""What goes from stage to stage, and what comes out. JSON has camelCase names."""
+"""The data that stages pass on, and the result. JSON uses camelCase names."""
 
 from datetime import date
 from typing import Annotated, Self
@@ -10,7 +10,7 @@ from batchmill import Artifact
 
 
 class Extraction(Model):
-    """What one sheet has of one swimmer."""
+    """The swims of one swimmer on one sheet."""
 
     swimmer_name: str
     meet_name: str | None
@@ -20,8 +20,8 @@ class Extraction(Model):
     warnings: list[str] = Field(default_factory=list)
 
 
-class HandedIn(Model):
-    """A heat sheet as a stranger hands it in: a file, or the address of one."""
+class SubmittedSheet(Model):
+    """A heat sheet as it was submitted: a file, or the URL of one."""
 
     swimmer: Annotated[str, Field(min_length=1, max_length=200)]
     filename: Annotated[str, Field(min_length=1, max_length=500)]
@@ -36,7 +36,7 @@ class HandedIn(Model):
 
 
 class Sheet(Model):
-    """A heat sheet on its way: each stage adds what the next one needs."""
+    """A heat sheet between stages. Each stage adds what the next one needs."""
 
     swimmer: str
     filename: str
@@ -45,12 +45,12 @@ class Sheet(Model):
     text: Artifact | None = None
     extraction: Extraction | None = None
 
-    def but(self, **more: object) -> "Sheet":
+    def updated(self, **more: object) -> "Sheet":
         return self.model_copy(update=more)
 
 
 class Result(Model):
-    """What a job makes: an extraction, and the code that it is shared by."""
+    """The result of a job: an extraction and its share code."""
 
     result_code: str
     cached: bool

@@ -1,16 +1,16 @@
-"""Trying again by hand, and not for ever."""
+"""Limits manual retries."""
 
 from apps.heatsync.answers import Refusal
 from batchmill import Batch
 
-# Each end of a batch is told to those who wait for it, so there is a last one.
+# Each time a batch ends, mails are sent, so retries are limited.
 MOST_RETRIES = 10
 
 
-async def require_another(batch: Batch) -> None:
+async def require_retries_left(batch: Batch) -> None:
     if (await batch.get()).generation > MOST_RETRIES:
         raise Refusal(
             "TOO_MANY_RETRIES",
-            f"This was retried {MOST_RETRIES} times: hand the sheets in again later.",
+            f"These sheets were already retried {MOST_RETRIES} times. Submit them again later.",
             status=409,
         )

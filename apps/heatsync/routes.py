@@ -12,9 +12,9 @@ from apps.heatsync.calendar import calendar, is_timed
 from apps.heatsync.discover import sheets_at
 from apps.heatsync.estimate import seconds_for
 from apps.heatsync.form import Form, is_url
-from apps.heatsync.retries import require_another
+from apps.heatsync.retries import require_retries_left
 from apps.heatsync.schedule import merged
-from apps.heatsync.stream import Teller
+from apps.heatsync.stream import EventTranslator
 from apps.heatsync.tasks import download, mill, pages, receive, settings
 from apps.heatsync.views import state_of
 from batchmill import Batch, BatchRecord, BatchState, JobRecord, NotFound
@@ -26,9 +26,9 @@ from batchmill.submission import BatchOptions
 router = APIRouter(prefix="/api", route_class=ApiRoute)
 
 RECENT = 20
-# Batches began with their downloads once; they are kept for a month.
+# Batches of earlier versions began with a download. Batches are kept for a month.
 FIRST_STAGES = (receive.name, download.name)
-# Mails show labels, and may go to someone who never asked: nothing that was typed is in them.
+# Mails contain the labels, and may go to strangers, so labels have no text from users.
 LABELS = {"title": "Your heat sheets"}
 LONGEST_TEXT = 500
 BATCH = "/batch/{id}"
@@ -43,7 +43,7 @@ class MeetBody(BaseModel):
 
 
 async def batch_of(id: str) -> Batch:
-    """One of ours: the database may have batches of other applications and tenants."""
+    """Accepts only batches of HeatSync. The database may also have those of other applications."""
     batch = mill.batch(id)
     if not is_ours(await batch.get()):
         raise NotFound(f"There is no batch {id}.")
@@ -88,13 +88,13 @@ async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None
 
 
 def asker_of(request: Request) -> dict[str, str]:
-    """Who asked; the address by the word of trusted proxies alone."""
-    found = {
+    """Who sent the request. Only trusted proxies can change the address."""
+    fields = {
         "user_agent": request.headers.get("user-agent", ""),
         "referrer": request.headers.get("referer", ""),
         "client_address": client_address(request),
     }
-    return {name: text[:LONGEST_TEXT] for name, text in found.items()}
+    return {name: text[:LONGEST_TEXT] for name, text in fields.items()}
 
 
 @router.get(BATCH + "/stream")
@@ -105,7 +105,9 @@ async def follow_batch(
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
     known = number_of(last_event_id or after or "0")
-    return await service.streams.follow(mill, batch.id, known, frames=Teller(mill, batch).frames)
+    return await service.streams.follow(
+        mill, batch.id, known, frames=EventTranslator(mill, batch).frames
+    )
 
 
 @router.get(BATCH)
@@ -138,7 +140,7 @@ async def cancel_batch(batch: OurBatch) -> dict[str, Any]:
 
 @router.post(BATCH + "/retry")
 async def retry_batch(batch: OurBatch) -> dict[str, Any]:
-    await require_another(batch)
+    await require_retries_left(batch)
     return {"success": True, "retriedJobs": await batch.retry()}
 
 
@@ -147,32 +149,32 @@ async def retry_job(batch: OurBatch, job_id: str) -> dict[str, Any]:
     job = mill.job(int(job_id) if job_id.isascii() and job_id.isdecimal() else 0)
     if (await job.get()).batch_id != batch.id:
         raise NotFound(f"Batch {batch.id} has no job {job_id}.")
-    await require_another(batch)
+    await require_retries_left(batch)
     await job.retry()
     return {"success": True}
 
 
 @router.post(BATCH + "/notify")
 async def notify(request: Request, batch: OurBatch, body: NotifyBody) -> dict[str, Any]:
-    visitors.require_patience(visitors.mails, request)
-    await mail.promise(mill, batch, body.email)
+    visitors.enforce_rate(visitors.mails, request)
+    await mail.add_recipient(mill, batch, body.email)
     return {"success": True}
 
 
 @router.get("/result/{code}")
 async def get_result(request: Request, code: str) -> dict[str, Any]:
-    """Codes that are wrong count, so that nobody finds one by trying."""
-    visitors.require_patience(visitors.guesses, request)
-    kept = await extractions.get(mill, code)
-    if kept is None:
+    """Wrong codes count against a limit, so that codes cannot be guessed."""
+    visitors.enforce_rate(visitors.guesses, request)
+    stored = await extractions.get(mill, code)
+    if stored is None:
         raise NotFound(f"There is no result {code}.")
     visitors.guesses.give_back(client_address(request))
-    found = kept.extraction
+    extraction = stored.extraction
     return {
         "success": True,
-        "resultCode": kept.code,
-        "eventCount": len(found.events),
-        **found.model_dump(by_alias=True, mode="json"),
+        "resultCode": stored.code,
+        "eventCount": len(extraction.events),
+        **extraction.model_dump(by_alias=True, mode="json"),
     }
 
 
@@ -180,7 +182,7 @@ async def get_result(request: Request, code: str) -> dict[str, Any]:
 async def discover(request: Request, body: MeetBody) -> dict[str, Any]:
     if not is_url(body.url):
         raise Refusal("INVALID_URLS", "Give the http(s) address of a meet's page.")
-    visitors.require_patience(visitors.discoveries, request)
+    visitors.enforce_rate(visitors.discoveries, request)
     title, links = await sheets_at(body.url, pages, client_address(request))
     pdfs = [{"url": link.url, "title": link.name, "likely": link.is_likely} for link in links]
     return {"success": True, "title": title, "pdfs": pdfs}

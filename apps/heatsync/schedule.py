@@ -1,4 +1,4 @@
-"""One schedule out of many sheets."""
+"""Merges many sheets into one schedule."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from apps.heatsync.reader.headings import stage_of
 from apps.heatsync.views import swimmer_of
 from batchmill import JobRecord, JobState
 
-# After all that have a date or a time.
+# Sorts after every date and time.
 LAST = "~"
 
 
@@ -21,42 +21,44 @@ def results_of(jobs: Iterable[JobRecord]) -> Iterator[tuple[JobRecord, Result]]:
 
 
 def merged(jobs: list[JobRecord]) -> dict[str, Any]:
-    """What `GET /api/batch/:id/results` answers."""
+    """The response of `GET /api/batch/{id}/results`."""
     results = list(results_of(jobs))
-    found = [result for _, result in results]
-    swimmer, swims = swimmer_of(jobs[0]), schedule(found)
+    extracted = [result for _, result in results]
+    swimmer, swims = swimmer_of(jobs[0]), schedule(extracted)
     return {
         "success": True,
         "swimmerName": swimmer,
         "totalEvents": len(swims),
         "sources": [source(job, result) for job, result in results],
         "events": swims,
-        "warnings": [*doubts(swimmer, found), *warnings(found)],
+        "warnings": [*name_warnings(swimmer, extracted), *warnings(extracted)],
         "failedSources": [failed(job) for job in jobs if job.state is JobState.FAILED],
     }
 
 
 def schedule(results: Iterable[Result]) -> list[dict[str, Any]]:
-    """Sorted by date, time and event. What two sheets both have is one swim, with what either of
-    them says of it."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    """Sorted by date, time and event.
+
+    A swim that is on two sheets appears once, with the fields of both.
+    """
+    swims: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in results:
         meet = result.extraction.meet_name
         for swim in result.extraction.events:
-            told = {**swim.model_dump(by_alias=True, mode="json"), "meetName": meet}
-            known = found.setdefault(place_of(told), told)
-            known |= {name: told[name] for name in told if known[name] is None}
-    return sorted(_seeded(found.values()), key=_order)
+            data = {**swim.model_dump(by_alias=True, mode="json"), "meetName": meet}
+            known = swims.setdefault(place_of(data), data)
+            known |= {name: data[name] for name in data if known[name] is None}
+    return sorted(_without_unseeded(swims.values()), key=_order)
 
 
 def place_of(swim: dict[str, Any]) -> tuple[Any, ...]:
-    """Where and when someone swims. A final may well have the prelim's heat, lane and day."""
+    """Identifies a swim. A final can have the same heat, lane and day as its prelim."""
     names = ("meetName", "sessionDate", "eventNumber", "heatNumber", "lane")
     return (*(swim[name] for name in names), stage_of(swim["round"]))
 
 
-def _seeded(swims: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A psych sheet knows no heats: what it says is left out where another sheet says more."""
+def _without_unseeded(swims: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Leaves out swims of a psych sheet, which has no heats, if another sheet has the heat."""
     swims = list(swims)
     heats = {(swim["meetName"], swim["eventNumber"]) for swim in swims if swim["heatNumber"]}
     for swim in swims:
@@ -75,33 +77,33 @@ def _order(swim: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def doubts(swimmer: str, results: Iterable[Result]) -> Iterator[str]:
-    """A family name alone may be one child's in one sheet, and another's in the next."""
+def name_warnings(swimmer: str, results: Iterable[Result]) -> Iterator[str]:
+    """A family name alone may match different swimmers in different sheets."""
     names = swimmers_in(results)
     if len(names) > 1:
         yield (
-            f'"{swimmer}" fits different swimmers in these sheets: {" and ".join(names)}; '
-            "give the whole name for the schedule of one."
+            f'"{swimmer}" matches different swimmers on these sheets: {" and ".join(names)}. '
+            "Enter the full name to see only one of them."
         )
 
 
 def swimmers_in(results: Iterable[Result]) -> list[str]:
-    """Each once, however the sheets write the name; age and team may change between meets."""
-    found: list[str] = []
+    """Names without duplicates, in any spelling. Age and team may change between meets."""
+    names: list[str] = []
     for result in results:
         for swim in result.extraction.events:
             name = swim.swimmer_name or result.extraction.swimmer_name
-            if not any(_is_one(name, known) for known in found):
-                found.append(name)
-    return found
+            if not any(_is_same_swimmer(name, known) for known in names):
+                names.append(name)
+    return names
 
 
-def _is_one(name: str, other: str) -> bool:
+def _is_same_swimmer(name: str, other: str) -> bool:
     return normalised(name) == normalised(other) or is_same_name(name, other)
 
 
 def warnings(results: Iterable[Result]) -> list[str]:
-    """Each once: sheets of one meet are often doubtful in the same way."""
+    """Without duplicates, because sheets of one meet often have the same problems."""
     return list(
         dict.fromkeys(
             f"{result.filename}: {text}"

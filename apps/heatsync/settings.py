@@ -20,7 +20,7 @@ MEGABYTE = 1_048_576
 
 
 class AiSettings(EnvironmentSettings):
-    """Where an OpenAI-compatible model is reached."""
+    """The OpenAI-compatible endpoint and its model."""
 
     model_config = SettingsConfigDict(alias_generator=variables("OPENAI_"))
 
@@ -30,8 +30,12 @@ class AiSettings(EnvironmentSettings):
 
 
 class HeatSyncSettings(EnvironmentSettings):
-    """`extractions` may run at once in all, `per_visitor` of one visitor, `per_batch` of one batch.
-    `allowed` are addresses that may be fetched although they are not public."""
+    """Limits of the application.
+
+    `extractions`, `per_visitor` and `per_batch` limit how many extractions run at once: in total,
+    for one visitor, and for one batch. `allowed` lists addresses that may be fetched although they
+    are not public.
+    """
 
     max_pdfs: Count = Field(default=15, validation_alias="MAX_PDFS_PER_BATCH")
     extractions: Count = Field(default=10, validation_alias="MAX_CONCURRENT_AI_CALLS")
@@ -42,13 +46,13 @@ class HeatSyncSettings(EnvironmentSettings):
 
     @cached_property
     def ai(self) -> AiSettings | None:
-        """None without a key: sheets are then read by their layout."""
-        found = AiSettings()
-        return found if found.api_key else None
+        """None without a key. Sheets are then read by their layout."""
+        settings = AiSettings()
+        return settings if settings.api_key else None
 
 
 class MailSettings(NotifySettings):
-    """Anyone can ask for a mail here, so fewer are sent."""
+    """Lower limits than by default, because anyone can request mails here."""
 
     mails_per_address: CountOrZero = 5
     mails_per_tenant: CountOrZero = 20

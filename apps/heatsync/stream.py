@@ -1,4 +1,4 @@
-"""The log of a batch in HeatSync's words: one event for each of the engine's, under its number."""
+"""Translates the engine's events into HeatSync's format, one by one, with the same numbers."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -6,15 +6,15 @@ from typing import Any
 
 from apps.heatsync.codes import code_of, is_retriable
 from apps.heatsync.schedule import results_of, schedule, source
-from apps.heatsync.views import CANCELLED, STAGES, found_by, state_of, swimmer_of
+from apps.heatsync.views import CANCELLED, STAGES, result_fields, state_of, swimmer_of
 from batchmill import Batch, Event, JobRecord, Mill
 from batchmill.service import sse
 
-Said = tuple[str, dict[str, Any]]
+Translated = tuple[str, dict[str, Any]]
 
 
-class Teller:
-    """Tells one batch. What an event only hints at, such as what a job found, it looks up."""
+class EventTranslator:
+    """Translates the events of one batch. It looks up data that is not in an event."""
 
     def __init__(self, mill: Mill, batch: Batch):
         self._mill = mill
@@ -24,12 +24,12 @@ class Teller:
         return [await self._frame(event) for event in events]
 
     async def _frame(self, event: Event) -> bytes:
-        type, data = await self._said(event)
+        type, data = await self._translate(event)
         return sse.written(
             event.number, type, {"type": type, "eventId": event.number, **about(event), **data}
         )
 
-    async def _said(self, event: Event) -> Said:
+    async def _translate(self, event: Event) -> Translated:
         match event.type:
             case "batch_started" | "batch_retried":
                 return "batch_started", await self._started()
@@ -38,12 +38,12 @@ class Teller:
             case "state_sync":
                 return "state_sync", await state_of(self._batch)
             case "job_completed":
-                return "job_completed", found_by(await self._job(event))
+                return "job_completed", result_fields(await self._job(event))
             case "job_failed":
                 retries = retries_before(event, await self._job(event))
                 return event.type, failure(event.data["code"], event.data["message"], retries)
             case _:
-                return told(event)
+                return translate(event)
 
     async def _job(self, event: Event) -> JobRecord:
         assert event.job_id is not None
@@ -58,8 +58,10 @@ class Teller:
         }
 
     async def _ended(self, event: Event) -> dict[str, Any]:
-        """As it was then, although the batch may have been retried since: a job that completed
-        stays so, and those that did so later come later."""
+        """The state when the event was written, although the batch may have been retried since.
+
+        A completed job stays completed, so the first jobs by finish time are those of the event.
+        """
         completed = list(results_of([job async for job in self._batch.jobs()]))
         first = sorted(completed, key=lambda each: finish_of(each[0]))[: event.data["completed"]]
         results = sorted(first, key=lambda each: each[0].position)
@@ -78,7 +80,7 @@ def finish_of(job: JobRecord) -> datetime:
 
 
 def retries_before(event: Event, job: JobRecord) -> int:
-    """How often it had been tried again when it failed: it may have been since, by hand."""
+    """The number of retries before this failure. Manual retries may have followed."""
     ends = [datetime.fromisoformat(attempt["ended_at"]) for attempt in job.attempts]
     return sum(end < event.at for end in ends)
 
@@ -89,8 +91,8 @@ def about(event: Event) -> dict[str, Any]:
     return {"jobId": event.job_id, "sequence": event.position + 1}
 
 
-def told(event: Event) -> Said:
-    """What can be told without looking anything up."""
+def translate(event: Event) -> Translated:
+    """Translates an event that needs no lookup."""
     if event.type == "job_cancelled":
         return "job_failed", failure(CANCELLED.code, CANCELLED.message, 0)
     stage, message = PROGRESS[event.type](event.data)
@@ -108,13 +110,13 @@ def failure(code: str, message: str, retries: int) -> dict[str, Any]:
 
 def _retrying(data: dict[str, Any]) -> tuple[str, str]:
     if data.get("manual"):
-        return "queued", "Trying again"
-    return "queued", f"{data['message']} Trying again in {data['delay']:.0f} s"
+        return "queued", "Retrying"
+    return "queued", f"{data['message']} Retrying in {data['delay']:.0f} s"
 
 
 PROGRESS: dict[str, Callable[[dict[str, Any]], tuple[str, str]]] = {
     "job_started": lambda data: (STAGES[data["task"]], ""),
-    "job_stage": lambda data: (STAGES[data["task"]], "Waiting for its turn"),
+    "job_stage": lambda data: (STAGES[data["task"]], "Waiting in the queue"),
     "job_progress": lambda data: (data["stage"], data["message"]),
     "job_retrying": _retrying,
     "job_snoozed": lambda data: ("queued", "Waiting"),

@@ -1,4 +1,4 @@
-"""HeatSync's own tables, beside those of the engine."""
+"""HeatSync's own tables."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,14 +12,14 @@ from batchmill import Client
 from batchmill.store.queries import queries_in
 
 QUERIES = queries_in((files("apps.heatsync") / "queries.sql").read_text())
-# As long as a batch.
+# The same as for batches.
 KEPT_DAYS = 30
 
 _prepared: WeakSet[Client] = WeakSet()
 
 
 async def prepare(mill: Client) -> None:
-    """Makes them, unless they are there."""
+    """Creates the tables if they do not exist."""
     await mill.open()
     if mill not in _prepared:
         async with mill.database.connection() as conn, conn.transaction():
@@ -31,7 +31,7 @@ async def prepare(mill: Client) -> None:
 async def transaction(
     mill: Client, *, idempotency_key: str | None = None, tenant: str | None = None
 ) -> AsyncIterator[AsyncConnection[Any]]:
-    """With the key of a submit, waits for others with that key; see `Mill.transaction`."""
+    """Transactions with the same idempotency key run one at a time; see `Mill.transaction`."""
     await prepare(mill)
     async with mill.transaction(idempotency_key=idempotency_key, tenant=tenant) as conn:
         yield conn

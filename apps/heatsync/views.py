@@ -27,8 +27,11 @@ LAST_STAGES = {
 
 
 async def state_of(batch: Batch) -> dict[str, Any]:
-    """The batch is read first: who goes on from its last event then misses nothing, while jobs
-    that are older than that event would never be put right."""
+    """Reads the batch before its jobs.
+
+    A client that continues after the batch's last event then misses nothing. If the jobs were read
+    first, a change between the two reads would be lost.
+    """
     record = await batch.get()
     jobs = [job async for job in batch.jobs()]
     return {
@@ -38,7 +41,7 @@ async def state_of(batch: Batch) -> dict[str, Any]:
 
 
 def swimmer_of(job: JobRecord) -> str:
-    """As it was typed; the same for all jobs of a batch."""
+    """The name as the user entered it. All jobs of a batch have the same."""
     return job.payload["swimmer"]
 
 
@@ -65,7 +68,7 @@ def job_view(job: JobRecord) -> dict[str, Any]:
         "sourceUrl": job.payload["url"],
         "status": STATUSES.get(job.state, job.state),
         "stage": stage_of(job),
-        **found_by(job),
+        **result_fields(job),
         "error": error.message if error else None,
         "errorCode": code_of(error.code) if error else None,
         "retriable": error is not None and is_retriable(error.code),
@@ -74,12 +77,12 @@ def job_view(job: JobRecord) -> dict[str, Any]:
 
 
 def retries_of(job: JobRecord) -> int:
-    """In all stages: each attempt that failed was followed by another, but for the last."""
+    """Counts all stages. Every failed attempt was retried, except the last one of a failed job."""
     return len(job.attempts) - (job.state is JobState.FAILED)
 
 
 def stage_of(job: JobRecord) -> str:
-    """A job that waits for its first stage is queued, one that waits for another is at that."""
+    """`queued` before the first stage; later, the stage that the job waits for or runs in."""
     if job.state in LAST_STAGES:
         return LAST_STAGES[job.state]
     stage = STAGES[job.task]
@@ -87,8 +90,8 @@ def stage_of(job: JobRecord) -> str:
     return "queued" if is_new else stage
 
 
-def found_by(job: JobRecord) -> dict[str, Any]:
-    """What a completed job has found, and nothing of any other."""
+def result_fields(job: JobRecord) -> dict[str, Any]:
+    """The result of a completed job; null values for any other job."""
     if job.state is not JobState.COMPLETED:
         return dict.fromkeys(("resultCode", "meetName", "eventCount")) | {"cached": False}
     result = Result.model_validate(job.result)

@@ -1,4 +1,4 @@
-"""Visitors: who hands in sheets, by network address. Each is a tenant, so that they take turns."""
+"""Visitors by network address. Each one is a tenant, so that visitors take turns."""
 
 from fastapi import Request
 
@@ -7,8 +7,8 @@ from apps.heatsync.answers import Refusal
 from batchmill import Mill
 from batchmill.service import Slowing, client_address, counted_as
 
-# All visitors are tenants of this group, whose quota bounds what they store together. It is also
-# the tenant of batches of former versions.
+# All visitors are tenants of this group, and its quota limits what they store together. Batches of
+# earlier versions belong to this tenant.
 EVERYONE = "default"
 PREFIX = f"{EVERYONE}/"
 
@@ -18,23 +18,28 @@ mails = Slowing(tries=20, seconds=3_600)
 
 
 async def tenant_of(mill: Mill, request: Request) -> str:
-    """The same for all addresses of one network. The name does not tell the address."""
+    """All addresses of one network have the same tenant. Its name does not contain the address."""
     network = counted_as(client_address(request))
     async with tables.transaction(mill) as conn:
-        found = await tables.one(conn, "meet_visitor", network=network, prefix=PREFIX)
-    assert found is not None
-    return found["tenant"]
+        row = await tables.one(conn, "meet_visitor", network=network, prefix=PREFIX)
+    assert row is not None
+    return row["tenant"]
 
 
 def is_visitor(tenant: str) -> bool:
     return tenant == EVERYONE or tenant.startswith(PREFIX)
 
 
-def require_patience(slowing: Slowing, request: Request) -> None:
-    """Refuses an address that asked too often; this request counts."""
+def enforce_rate(slowing: Slowing, request: Request) -> None:
+    """Counts this request, and refuses it if its address sent too many."""
     if (wait := slowing.allow(client_address(request))) is not None:
         raise too_often(wait)
 
 
 def too_often(wait: float) -> Refusal:
-    return Refusal("TOO_MANY_REQUESTS", "Wait a while, then try again.", status=429, wait=wait)
+    return Refusal(
+        "TOO_MANY_REQUESTS",
+        "Too many requests. Wait a while, then try again.",
+        status=429,
+        wait=wait,
+    )

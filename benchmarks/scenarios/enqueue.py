@@ -1,8 +1,8 @@
-"""1: enqueueing in bulk and one at a time."""
+"""Enqueues jobs in bulk and one at a time."""
 
 from benchmarks.measure import Series, percentile
 from benchmarks.plan import Run
-from benchmarks.system import Stage
+from benchmarks.system import Deployment
 
 
 def run(run: Run) -> list[Series]:
@@ -11,12 +11,12 @@ def run(run: Run) -> list[Series]:
     latency = Series("enqueue-p99", "Latency of a single enqueue, p99", "ms", more_is_better=False)
     singles = run.pick(tiny=20, quick=300, full=300)
 
-    def measure(stage: Stage) -> None:
-        done = stage.run("enqueue", jobs=run.jobs(stage.system, bulk=True))
-        bulk.add(stage.system.name, done["jobs"] / done["seconds"])
-        done = stage.run("enqueue-single", jobs=singles)
-        single.add(stage.system.name, done["jobs"] / done["seconds"])
-        latency.add(stage.system.name, percentile(done["latencies"], 99) * 1e3)
+    def measure(deployment: Deployment) -> None:
+        done = deployment.run("enqueue", jobs=run.jobs(deployment.system, bulk=True))
+        bulk.add(deployment.system.name, done["jobs"] / done["seconds"])
+        done = deployment.run("enqueue-single", jobs=singles)
+        single.add(deployment.system.name, done["jobs"] / done["seconds"])
+        latency.add(deployment.system.name, percentile(done["latencies"], 99) * 1e3)
 
     run.take_turns(run.systems, measure)
     return [bulk, single, latency]

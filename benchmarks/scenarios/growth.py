@@ -1,7 +1,7 @@
-"""6: what a claim and a completion cost as waiting jobs, finished jobs and open batches grow.
+"""The cost of a claim and of a completion as waiting jobs, finished jobs and open batches grow.
 
-Each size has a database of its own and they take turns, so that what disturbs the machine hits
-all alike. Each round puts in again what it takes out, so that a size stays what it is.
+Each size has its own database. The sizes take turns, so that disturbances of the machine affect all
+of them. Each round replaces the jobs that it completes, so that a size stays constant.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from benchmarks.system import BATCHMILL
 
 PERCENTS = (50, 95)
 STEPS = Round._fields
-# Before Postgres has planned a statement a few times, it costs more.
+# The first executions of a statement cost more, until Postgres uses a cached plan.
 WARM_UP = 6
 FINISHED = """
 insert into batchmill.finished (id, batch_id, position, task, tenant, state, priority,
@@ -28,7 +28,7 @@ from (select gen_random_uuid() as id) b cross join generate_series(1, %(jobs)s) 
 
 @dataclass(frozen=True)
 class Dimension:
-    """Something that grows: `fill` makes so much of it, `refill` is done before each round."""
+    """A quantity that grows. `fill` creates it, and `refill` replaces what a round removes."""
 
     what: str
     sizes: list[int]
@@ -43,8 +43,8 @@ class Dimension:
 def run(run: Run) -> list[Series]:
     title = "Growth of p95 from the smallest size to the largest"
     growth = Series("growth", title, "×", more_is_better=False, is_ranked=False)
-    found = [asyncio.run(grown(run, dimension, growth)) for dimension in dimensions(run)]
-    return [growth, *(series for all_ in found for series in all_)]
+    measured = [asyncio.run(measure_growth(run, each, growth)) for each in dimensions(run)]
+    return [growth, *(series for all_ in measured for series in all_)]
 
 
 def dimensions(run: Run) -> list[Dimension]:
@@ -61,28 +61,28 @@ def dimensions(run: Run) -> list[Dimension]:
     ]
 
 
-async def grown(run: Run, dimension: Dimension, growth: Series) -> list[Series]:
+async def measure_growth(run: Run, dimension: Dimension, growth: Series) -> list[Series]:
     async with AsyncExitStack() as stack:
         sized = {
             size: await stack.enter_async_context(filled(run, dimension, size))
             for size in dimension.sizes
         }
         rounds = await rounds_of(sized, dimension, run.pick(tiny=2, quick=100, full=300))
-    found = {(step, p): series_of(dimension, step, p) for step in STEPS for p in PERCENTS}
-    for (step, percent), series in found.items():
+    by_step = {(step, p): series_of(dimension, step, p) for step in STEPS for p in PERCENTS}
+    for (step, percent), series in by_step.items():
         for size in sized:
             seconds = [getattr(each, step) for each in rounds[size]]
             series.add(f"{size:,}", percentile(seconds, percent) * 1e3)
     for step in STEPS:
-        least, *_, most = (p95 := found[step, 95]).rows
+        least, *_, most = (p95 := by_step[step, 95]).rows
         growth.add(f"{step} by {dimension.what}", p95.quotient(most, least))
-    return list(found.values())
+    return list(by_step.values())
 
 
 @asynccontextmanager
 async def filled(run: Run, dimension: Dimension, size: int) -> AsyncIterator[Blocks]:
-    with run.stage(BATCHMILL) as stage:
-        async with blocks(stage.dsn) as working:
+    with run.deployment(BATCHMILL) as deployment:
+        async with blocks(deployment.dsn) as working:
             await dimension.fill(working, size)
             yield working
 
@@ -90,12 +90,12 @@ async def filled(run: Run, dimension: Dimension, size: int) -> AsyncIterator[Blo
 async def rounds_of(
     sized: dict[int, Blocks], dimension: Dimension, rounds: int
 ) -> dict[int, list[Round]]:
-    found: dict[int, list[Round]] = {size: [] for size in sized}
+    measured: dict[int, list[Round]] = {size: [] for size in sized}
     for _ in range(WARM_UP + rounds):
         for size, working in sized.items():
             await dimension.refill(working, size)
-            found[size].append(await working.round())
-    return {size: every[WARM_UP:] for size, every in found.items()}
+            measured[size].append(await working.round())
+    return {size: every[WARM_UP:] for size, every in measured.items()}
 
 
 def series_of(dimension: Dimension, step: str, percent: int) -> Series:
@@ -121,10 +121,10 @@ async def refill_jobs(working: Blocks, size: int) -> None:
 
 
 async def fill_batches(working: Blocks, batches: int) -> None:
-    """Each waits for its turn with one job; if there is only one, a refill brings it."""
+    """Creates one batch less, because `refill_batches` adds at least one before each round."""
     await working.submit_batches(batches - 1)
 
 
 async def refill_batches(working: Blocks, batches: int) -> None:
-    """A block comes from one batch, or from a batch for each job."""
+    """One batch with a block of jobs, or as many batches as a block has jobs."""
     await (working.submit(BLOCK) if batches == 1 else working.submit_batches(BLOCK))

@@ -1,4 +1,4 @@
-"""10: memory of a client that submits a million jobs, and of a worker that has run as many."""
+"""The memory of a client that submits a million jobs, and of a worker that runs as many."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import psutil
 
 from benchmarks.measure import Series
 from benchmarks.plan import Run
-from benchmarks.system import BATCHMILL, Stage
+from benchmarks.system import BATCHMILL, Deployment
 
 SUBMIT = """
 import asyncio, resource, sys
@@ -39,22 +39,22 @@ def run(run: Run) -> list[Series]:
     submitting = Series("memory-submit", titles[0], "MB more", more_is_better=False)
     working = Series("memory-worker", titles[1], "MB more", more_is_better=False)
 
-    def measure(stage: Stage) -> None:
-        submitting.add(BATCHMILL.name, submitted(stage, jobs))
-        working.add(BATCHMILL.name, worked(stage, jobs))
+    def measure(deployment: Deployment) -> None:
+        submitting.add(BATCHMILL.name, submit_memory(deployment, jobs))
+        working.add(BATCHMILL.name, worker_memory(deployment, jobs))
 
     run.once(BATCHMILL, measure)
     return [submitting, working]
 
 
-def submitted(stage: Stage, jobs: int) -> float:
-    command = [sys.executable, "-c", SUBMIT, stage.dsn, str(jobs)]
+def submit_memory(deployment: Deployment, jobs: int) -> float:
+    command = [sys.executable, "-c", SUBMIT, deployment.dsn, str(jobs)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def worked(stage: Stage, jobs: int) -> float:
-    """What it has at the end over what it had after a tenth."""
-    with stage.working(concurrency=100, handler="noop") as workers:
+def worker_memory(deployment: Deployment, jobs: int) -> float:
+    """The growth in megabytes from a tenth of the jobs to all of them."""
+    with deployment.working(concurrency=100, handler="noop") as workers:
         workers.wait_until_ready()
         workers.wait_until_handled(jobs // 10)
         early = resident(workers.processes[0].pid)
@@ -64,5 +64,5 @@ def worked(stage: Stage, jobs: int) -> float:
 
 
 def resident(pid: int) -> float:
-    """Megabytes of memory that a process has."""
+    """The resident memory of a process in megabytes."""
     return psutil.Process(pid).memory_info().rss / 2**20

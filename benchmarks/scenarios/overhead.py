@@ -1,6 +1,6 @@
-"""5: a handler that awaits for 20 ms, 200 at a time: what is lost over the ideal.
+"""Handlers that await for 20 ms, 200 at a time: how much longer they take than the ideal.
 
-Timers are late by themselves, so asyncio without any queue is measured beside.
+Timers of the event loop are late too, so asyncio without any queue is measured for comparison.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import time
 
 from benchmarks.measure import Series
 from benchmarks.plan import Run
-from benchmarks.system import Stage
+from benchmarks.system import Deployment
 
 CONCURRENCY = 200
 SECONDS = 0.02
@@ -20,25 +20,25 @@ def run(run: Run) -> list[Series]:
     over = Series("overhead", title, "% over ideal", more_is_better=False)
     jobs = run.pick(tiny=1_000, quick=20_000, full=50_000)
 
-    def add(who: str, took: float) -> None:
+    def add(row: str, took: float) -> None:
         ideal = jobs / CONCURRENCY * SECONDS
-        over.add(who, (took / ideal - 1) * 100)
+        over.add(row, (took / ideal - 1) * 100)
 
-    def measure(stage: Stage) -> None:
-        stage.run("enqueue", jobs=jobs)
-        with stage.working(concurrency=CONCURRENCY, handler="sleep") as workers:
+    def measure(deployment: Deployment) -> None:
+        deployment.run("enqueue", jobs=jobs)
+        with deployment.working(concurrency=CONCURRENCY, handler="sleep") as workers:
             ready = workers.wait_until_ready()
-            add(stage.system.name, workers.wait_until_handled(jobs) - ready)
-        if stage.system.is_ours:
-            add("asyncio alone", asyncio.run(slept(jobs)))
+            add(deployment.system.name, workers.wait_until_handled(jobs) - ready)
+        if deployment.system.is_ours:
+            add("asyncio alone", asyncio.run(sleep_seconds(jobs)))
 
     fast = [system for system in run.systems if system.jobs >= FAST and system.name != "raw"]
     run.take_turns(fast, measure)
     return [over]
 
 
-async def slept(jobs: int) -> float:
-    """Seconds for as many tasks that only sleep, each made when another one ends."""
+async def sleep_seconds(jobs: int) -> float:
+    """The seconds for as many tasks that only sleep. Each starts when another one ends."""
     left = iter(range(jobs))
 
     async def slot() -> None:

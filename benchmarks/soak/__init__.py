@@ -1,5 +1,5 @@
-"""A soak: many kinds of abuse at once, for a long time, beside a tenant who behaves.
+"""A soak test: many kinds of abuse at the same time, together with a normal tenant.
 
-`make soak` starts the servers, the abusers in a process of their own, and the normal tenant here.
-It measures what the normal tenant notices, and what the servers need.
+`make soak` starts the servers, the abusers in a separate process, and the normal tenant in this
+process. It measures the latency for the normal tenant and the resources of the servers.
 """

@@ -1,4 +1,4 @@
-"""Runs a soak: `python -m benchmarks.soak --minutes 20 --only json,headers`."""
+"""Runs a soak test: `python -m benchmarks.soak --minutes 20 --only json,headers`."""
 
 import argparse
 import asyncio
@@ -15,10 +15,17 @@ import psycopg
 
 from benchmarks.soak import report
 from benchmarks.soak.abusers import ABUSERS
+from benchmarks.soak.environment import (
+    ABUSER,
+    TENANT,
+    VISITOR,
+    Environment,
+    can_replace_dns,
+    start_servers,
+)
 from benchmarks.soak.gauges import Connections, Gauge
 from benchmarks.soak.latency import Latencies, quantile
 from benchmarks.soak.outcome import Outcome
-from benchmarks.soak.stage import ABUSER, TENANT, VISITOR, Stage, is_silent, staged
 from benchmarks.soak.tenant import Tenant
 from benchmarks.soak.visitor import Visitor
 from tests.invariants import file_violations, violations
@@ -26,25 +33,25 @@ from tests.invariants import file_violations, violations
 RESULTS = Path(__file__).parents[1] / "results" / "soak"
 MINUTE = 60.0
 GAP = 0.5
-# Pools fill, modules are loaded.
+# Time for pools to fill and modules to load.
 WARM_UP = 2.0
-# Before the abuse begins, the tenant is measured alone: what this machine gives at best.
+# The tenant is measured alone before the abuse begins, as a baseline.
 ALONE = 60.0
 LAG_GAP = 0.05
-# How long servers have to get back to where they were.
+# How long servers have to release connections and file handles after the abuse.
 RECOVERY = 90.0
-NAMES = {"notify-names", "webhook-names", "discover-names"}
+DNS_ABUSERS = {"notify-names", "webhook-names", "discover-names"}
 
 
 def main() -> None:
     options = parse()
-    if left_out := set() if is_silent() else NAMES & set(options.only):
-        print(f"Left out, as only root on Linux can silence DNS: {', '.join(sorted(left_out))}")
-    abusers = [name for name in options.only if name not in left_out]
+    if skipped := set() if can_replace_dns() else DNS_ABUSERS & set(options.only):
+        print(f"Skipped, because only root on Linux can replace DNS: {', '.join(sorted(skipped))}")
+    abusers = [name for name in options.only if name not in skipped]
     heatsync = any(ABUSERS[name].of_heatsync for name in abusers)
-    with staged(options.dsn, heatsync=heatsync) as stage:
-        outcome = asyncio.run(soak(stage, abusers, options.minutes))
-        check_data(stage, outcome)
+    with start_servers(options.dsn, heatsync=heatsync) as environment:
+        outcome = asyncio.run(soak(environment, abusers, options.minutes))
+        check_data(environment, outcome)
     print(report.markdown(outcome))
     report.write(outcome, options.results)
     sys.exit(1 if outcome.misses() else 0)
@@ -66,37 +73,37 @@ def names(text: str) -> list[str]:
     return chosen
 
 
-async def soak(stage: Stage, abusers: list[str], minutes: float) -> Outcome:
+async def soak(environment: Environment, abusers: list[str], minutes: float) -> Outcome:
     tenant, visitor = Latencies(), Latencies()
     calling = [
-        Tenant(stage.service.url, stage.keys["normal"], TENANT, tenant).run(),
-        notice_lag(tenant),
+        Tenant(environment.service.url, environment.keys["normal"], TENANT, tenant).run(),
+        measure_lag(tenant),
     ]
-    if stage.heatsync:
-        calling.append(Visitor(stage.heatsync.url, VISITOR, visitor).run())
+    if environment.heatsync:
+        calling.append(Visitor(environment.heatsync.url, VISITOR, visitor).run())
     async with asyncio.TaskGroup() as group:
         callers = [group.create_task(call) for call in calling]
         await asyncio.sleep(WARM_UP)
         tenant.forget()
         await asyncio.sleep(min(ALONE, minutes * MINUTE / 10))
         alone = quantile(tenant.all_of(Tenant.PLAIN), 0.99)
-        attack = await start_attack(stage, abusers)
+        attack = await start_attack(environment, abusers)
         tenant.forget()
         visitor.forget()
-        outcome = begin(stage, attack, minutes, tenant, visitor)
+        outcome = new_outcome(environment, attack, minutes, tenant, visitor)
         outcome.p99_alone = alone
-        telling = group.create_task(listen(attack, outcome))
+        reading = group.create_task(read_answers(attack, outcome))
         await watch(outcome, minutes * MINUTE)
         await end_attack(attack, outcome)
-        await telling
+        await reading
         for caller in callers:
             caller.cancel()
     await recover(outcome)
     return outcome
 
 
-async def notice_lag(latencies: Latencies) -> None:
-    """How late this process itself is: what the machine adds to every figure."""
+async def measure_lag(latencies: Latencies) -> None:
+    """Measures the delay of this process itself, which is part of every figure."""
     loop = asyncio.get_running_loop()
     while True:
         due = loop.time() + LAG_GAP
@@ -104,85 +111,85 @@ async def notice_lag(latencies: Latencies) -> None:
         latencies.taken["(lag of the generator)"].append(loop.time() - due)
 
 
-def begin(
-    stage: Stage, attack: Process, minutes: float, tenant: Latencies, visitor: Latencies
+def new_outcome(
+    environment: Environment, attack: Process, minutes: float, tenant: Latencies, visitor: Latencies
 ) -> Outcome:
-    gauges = {name: Gauge(server.pid) for name, server in stage.servers.items()}
+    gauges = {name: Gauge(server.pid) for name, server in environment.servers.items()}
     gauges |= {"abusers": Gauge(attack.pid), "tenant and visitor": Gauge(os.getpid())}
-    outcome = Outcome(minutes, tenant, visitor, gauges, Connections(stage.dsn))
-    look(outcome, gauges)
-    outcome.files_before = {name: gauges[name].files for name in stage.servers}
+    outcome = Outcome(minutes, tenant, visitor, gauges, Connections(environment.dsn))
+    sample(outcome, gauges)
+    outcome.files_before = {name: gauges[name].files for name in environment.servers}
     outcome.connections_before = outcome.connections.now
     return outcome
 
 
-def look(outcome: Outcome, processes: Iterable[str]) -> None:
+def sample(outcome: Outcome, processes: Iterable[str]) -> None:
     for name in processes:
         outcome.gauges[name].look()
     outcome.connections.look()
 
 
-async def start_attack(stage: Stage, abusers: list[str]) -> Process:
+async def start_attack(environment: Environment, abusers: list[str]) -> Process:
     command = (sys.executable, "-m", "benchmarks.soak.attack")
     attack = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, start_new_session=True
     )
-    keys = {"key": stage.keys["abuser"], "accomplice": stage.keys["accomplice"]}
-    order = {"abusers": abusers} | {
+    keys = {"key": environment.keys["abuser"], "second_key": environment.keys["second-abuser"]}
+    instructions = {"abusers": abusers} | {
         name: {"host": "127.0.0.1", "port": server.port, "source": ABUSER} | keys
-        for name, server in stage.servers.items()
+        for name, server in environment.servers.items()
     }
     assert attack.stdin
-    attack.stdin.write(json.dumps(order).encode() + b"\n")
+    attack.stdin.write(json.dumps(instructions).encode() + b"\n")
     assert attack.stdout
     if not await attack.stdout.readline():
         raise RuntimeError("The abusers did not start.")
     return attack
 
 
-async def listen(attack: Process, outcome: Outcome) -> None:
+async def read_answers(attack: Process, outcome: Outcome) -> None:
     assert attack.stdout
     async for line in attack.stdout:
-        found: dict[str, Any] = json.loads(line)
-        outcome.answers = {name: Counter(answers) for name, answers in found.items()}
+        counts: dict[str, Any] = json.loads(line)
+        outcome.answers = {name: Counter(answers) for name, answers in counts.items()}
 
 
 async def watch(outcome: Outcome, seconds: float) -> None:
     loop = asyncio.get_running_loop()
-    began = told = loop.time()
+    began = reported = loop.time()
     while outcome.seconds < seconds:
         await asyncio.sleep(GAP)
-        await asyncio.to_thread(look, outcome, outcome.gauges)
+        await asyncio.to_thread(sample, outcome, outcome.gauges)
         outcome.seconds = loop.time() - began
-        if loop.time() - told >= MINUTE:
-            told = loop.time()
+        if loop.time() - reported >= MINUTE:
+            reported = loop.time()
             print(report.progress(outcome), flush=True)
 
 
 async def end_attack(attack: Process, outcome: Outcome) -> None:
     assert attack.stdin
     if attack.returncode is not None:
-        outcome.broken.append("The abusers' process ended before its time.")
+        outcome.broken.append("The process of the abusers ended too early.")
     attack.stdin.close()
     await attack.wait()
 
 
 async def recover(outcome: Outcome) -> None:
-    """Until connections and file handles are where they were, or there was time enough for it."""
+    """Waits until connections and file handles return to their earlier numbers."""
     deadline = asyncio.get_running_loop().time() + RECOVERY
     while not outcome.has_recovered and asyncio.get_running_loop().time() < deadline:
         await asyncio.sleep(GAP)
-        look(outcome, outcome.files_before)
+        sample(outcome, outcome.files_before)
         outcome.has_recovered = outcome.is_back
 
 
-def check_data(stage: Stage, outcome: Outcome) -> None:
-    """With the servers stopped, so that nothing is under way."""
-    for server in stage.servers.values():
+def check_data(environment: Environment, outcome: Outcome) -> None:
+    """Stops the servers first, so that nothing is in flight."""
+    for server in environment.servers.values():
         server.stop()
-    with psycopg.connect(stage.dsn, autocommit=True) as conn:
+    with psycopg.connect(environment.dsn, autocommit=True) as conn:
         outcome.broken += violations(conn)
-        outcome.broken += file_violations(conn, stage.files)
+        outcome.broken += file_violations(conn, environment.files)
 
 
 if __name__ == "__main__":

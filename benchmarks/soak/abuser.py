@@ -1,4 +1,4 @@
-"""One kind of abuse: so many callers, each with a pause between what it does."""
+"""One kind of abuse: a number of callers, each with a pause between its calls."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ class Abuser(ABC):
     callers: ClassVar[int]
     pause: ClassVar[float]
     of_heatsync: ClassVar[bool] = False
-    # Far longer than a server may keep somebody waiting who does nothing.
+    # Far longer than a server keeps an inactive connection open.
     hold: ClassVar[float] = 120.0
 
     def __init__(self, target: Target):
@@ -22,20 +22,20 @@ class Abuser(ABC):
         self.answers: Counter[str] = Counter()
 
     def build(self) -> None:
-        """Makes the bytes that it sends, before anything is measured."""
+        """Builds the requests before the measurement begins."""
         return
 
     async def prepare(self) -> None:
-        """Makes what has to be there before."""
+        """Creates the data that the abuse needs on the server."""
         return
 
     @abstractmethod
     async def abuse(self, caller: int) -> str:
-        """Once; what the server answered."""
+        """Abuses the server once; returns its answer."""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
-        while not await self._is_done(self.prepare()):
+        """Runs until it is cancelled."""
+        while not await self._succeeds(self.prepare()):
             await asyncio.sleep(1)
         async with asyncio.TaskGroup() as group:
             for caller in range(self.callers):
@@ -43,13 +43,13 @@ class Abuser(ABC):
 
     async def _call(self, caller: int) -> None:
         while True:
-            await self._is_done(self._count(caller))
+            await self._succeeds(self._count(caller))
             await asyncio.sleep(self.pause)
 
     async def _count(self, caller: int) -> None:
         self.answers[await self.abuse(caller)] += 1
 
-    async def _is_done(self, work: Awaitable[None]) -> bool:
+    async def _succeeds(self, work: Awaitable[None]) -> bool:
         try:
             await work
         except Refused as refused:

@@ -1,7 +1,7 @@
-"""The abusers, in a process of their own: `python -m benchmarks.soak.attack`.
+"""The abusers, in a separate process: `python -m benchmarks.soak.attack`.
 
-Takes what to do as JSON on stdin, writes a line of counts when it begins and every second, and ends
-when stdin does.
+Reads instructions as JSON from stdin, prints the counts of answers at the start and every second,
+and ends when stdin is closed.
 """
 
 import asyncio
@@ -17,38 +17,38 @@ from benchmarks.soak.target import Target
 
 
 async def main() -> None:
-    order = json.loads(sys.stdin.readline())
-    abusers = [make(name, order) for name in order["abusers"]]
+    instructions = json.loads(sys.stdin.readline())
+    abusers = [make(name, instructions) for name in instructions["abusers"]]
     for abuser in abusers:
         abuser.build()
-    tell(abusers)
+    print_answers(abusers)
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(abuser.run()) for abuser in abusers]
-        counting = group.create_task(count(abusers))
+        printing = group.create_task(print_regularly(abusers))
         await asyncio.to_thread(sys.stdin.read)
-        for task in (*running, counting):
+        for task in (*running, printing):
             task.cancel()
-    tell(abusers)
-    # Their connections end as those of abusers do.
+    print_answers(abusers)
+    # Exits without a clean shutdown, so that connections end as those of abusers do.
     os._exit(0)
 
 
-def make(name: str, order: dict[str, Any]) -> Abuser:
+def make(name: str, instructions: dict[str, Any]) -> Abuser:
     kind = ABUSERS[name]
     if kind.of_heatsync:
-        return kind(Target(**order["heatsync"]))
-    # All abusers together have more connections than one address may have.
+        return kind(Target(**instructions["heatsync"]))
+    # Each abuser has its own address, because together they exceed the connections of one address.
     source = f"127.0.1.{1 + list(ABUSERS).index(name)}"
-    return kind(Target(**order["service"] | {"source": source}))
+    return kind(Target(**instructions["service"] | {"source": source}))
 
 
-async def count(abusers: list[Abuser]) -> None:
+async def print_regularly(abusers: list[Abuser]) -> None:
     while True:
         await asyncio.sleep(1)
-        tell(abusers)
+        print_answers(abusers)
 
 
-def tell(abusers: list[Abuser]) -> None:
+def print_answers(abusers: list[Abuser]) -> None:
     print(json.dumps({abuser.name: abuser.answers for abuser in abusers}), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What processes need: memory, file handles, processor time, connections to the database."""
+"""Measures processes: memory, file handles, processor time, connections to the database."""
 
 import os
 import re
@@ -19,8 +19,8 @@ from pg_stat_activity where datname = current_database() and pid <> pg_backend_p
 
 @dataclass
 class Gauge:
-    """A process: what it needs now and needed at most; the seconds of processor time it took. The
-    kernel knows the most memory, so that nothing between two looks is missed."""
+    """The current and maximum resources of a process, and its processor time in seconds. The kernel
+    records the maximum of the memory, which includes peaks between two samples."""
 
     pid: int
     most_memory: int = 0
@@ -34,7 +34,7 @@ class Gauge:
 
     def look(self) -> None:
         status = Path(f"/proc/{self.pid}/status").read_text()
-        self.memory, self.most_memory = kilobytes(status, "VmRSS"), kilobytes(status, "VmHWM")
+        self.memory, self.most_memory = bytes_of(status, "VmRSS"), bytes_of(status, "VmHWM")
         self.files = sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir())
         self.most_files = max(self.most_files, self.files)
         self.processor = processor_time(self.pid) - self._began
@@ -49,18 +49,18 @@ class Connections:
 
     def look(self) -> None:
         with psycopg.connect(self.dsn) as conn:
-            found = conn.execute(CONNECTIONS.encode()).fetchone()
-        assert found
-        self.now, idle = found
+            row = conn.execute(CONNECTIONS.encode()).fetchone()
+        assert row
+        self.now, idle = row
         self.most = max(self.most, self.now)
         self.idle = max(self.idle, idle)
 
 
-def kilobytes(status: str, name: str) -> int:
-    """As bytes."""
-    found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
-    assert found
-    return int(found[1]) * 1_024
+def bytes_of(status: str, name: str) -> int:
+    """The value of a line of /proc/PID/status."""
+    match = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+    assert match
+    return int(match[1]) * 1_024
 
 
 def processor_time(pid: int) -> float:

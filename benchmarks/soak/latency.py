@@ -1,4 +1,4 @@
-"""How long requests took, and which of them failed."""
+"""The durations of requests, and their failures."""
 
 import math
 import time
@@ -12,14 +12,14 @@ import httpx
 
 @dataclass
 class Latencies:
-    """`taken` has the seconds of each operation's requests, `failures` what went wrong."""
+    """`taken` has the durations of each operation in seconds, `failures` counts errors."""
 
     taken: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     failures: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
     def of(self, operation: str, due: float | None = None) -> Iterator[None]:
-        """Counts from when it was `due`, or from now."""
+        """Measures from the time when the request was `due`, or from now."""
         began = time.monotonic() if due is None else due
         try:
             yield

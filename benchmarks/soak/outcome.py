@@ -1,4 +1,4 @@
-"""What a soak found, and whether that is good enough."""
+"""The measurements of a soak test, and the goals that it missed."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -11,10 +11,10 @@ from benchmarks.soak.visitor import Visitor
 
 MEGABYTE = 1_000_000
 MOST_P99 = 0.3
-# A single request. What is over that is a server that stood still.
+# The longest single request. A longer one means that a server was blocked.
 MOST_WAIT = 2.0
 MOST_MEMORY = 400 * MEGABYTE
-# What may be left open when everybody has gone: pools keep some connections.
+# What may stay open after all clients have left: pools keep some connections.
 MORE_FILES = 20
 MORE_CONNECTIONS = 10
 
@@ -52,14 +52,14 @@ class Outcome:
 
     @property
     def is_back(self) -> bool:
-        """Whether connections and file handles are where they were."""
+        """Whether connections and file handles are back to their earlier numbers."""
         return self.connections.now <= self.connections_before + MORE_CONNECTIONS and all(
             self.gauges[name].files <= files + MORE_FILES
             for name, files in self.files_before.items()
         )
 
     def misses(self) -> list[str]:
-        """The goals that were missed, a sentence each."""
+        """A sentence for each goal that was missed."""
         return [
             *slow("tenant's plain requests", "at p99", self.p99, MOST_P99),
             *slow("tenant's plain requests", "at most", self.longest, MOST_WAIT),

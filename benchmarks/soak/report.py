@@ -1,4 +1,4 @@
-"""The outcome as tables, for the terminal and as Markdown."""
+"""The outcome as Markdown, and the progress lines in the terminal."""
 
 import json
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from benchmarks.soak.outcome import MEGABYTE, Outcome, rows_of
 
 
 def progress(outcome: Outcome) -> str:
-    """A line a minute."""
+    """The line that is printed every minute."""
     servers = ", ".join(
         f"{name} {gauge.memory / MEGABYTE:.0f} MB (most {gauge.most_memory / MEGABYTE:.0f}), "
         f"{gauge.files} files"
@@ -32,13 +32,13 @@ def markdown(outcome: Outcome) -> str:
         "",
         where(),
         "",
-        f"{outcome.seconds / 60:.1f} minutes of abuse beside a tenant and a visitor who behave. "
+        f"{outcome.seconds / 60:.1f} minutes of abuse, with a normal tenant and a normal visitor. "
         + ("All goals are met." if not missed else "Goals that are missed:"),
         "",
         *(f"- {miss}" for miss in missed),
         *([""] if missed else []),
         f"Plain requests of the tenant, p99: {outcome.p99_alone * 1e3:.0f} ms before the abuse "
-        f"began, {outcome.p99 * 1e3:.0f} ms beside it; the longest took "
+        f"began, {outcome.p99 * 1e3:.0f} ms during the abuse; the longest took "
         f"{outcome.longest * 1e3:.0f} ms.",
         "",
         *latency_table(outcome),

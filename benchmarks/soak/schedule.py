@@ -9,10 +9,10 @@ from typing import Any
 async def every(
     seconds: float, act: Callable[[float], Coroutine[Any, Any, None]], *, after: float = 0.0
 ) -> None:
-    """Starts it again and again, with the time when it was due, until this is cancelled.
+    """Calls `act` at fixed times, with the time when the call was due, until it is cancelled.
 
-    It waits for nothing that it started: while a server does not answer, as many requests become
-    due as at any other time, and all of them are measured.
+    It does not wait for earlier calls. While a server does not answer, requests become due at the
+    same rate, and all of them are measured.
     """
     due = time.monotonic() + after
     async with asyncio.TaskGroup() as group:

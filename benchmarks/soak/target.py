@@ -1,4 +1,4 @@
-"""The server that is abused, as its callers see it: raw bytes on a socket."""
+"""The attacked server. Callers send raw bytes on a socket."""
 
 import asyncio
 import json
@@ -12,29 +12,29 @@ PATIENCE = 60.0
 
 
 class Refused(Exception):
-    """An answer that is none of success; its status."""
+    """The server answered with this status, which is not a success."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """`source` is the address that callers come from, so that limits per address tell them from
-    the normal tenant; `key` and `accomplice` are keys of two tenants."""
+    """`source` is the address of the callers, which differs from the address of the normal tenant.
+    `key` and `second_key` are keys of two tenants."""
 
     host: str
     port: int
     source: str
     key: str = ""
-    accomplice: str = ""
+    second_key: str = ""
 
     @property
-    def of_accomplice(self) -> "Target":
-        """The same with the key of another tenant."""
-        return replace(self, key=self.accomplice)
+    def with_second_key(self) -> "Target":
+        """The same target with the key of another tenant."""
+        return replace(self, key=self.second_key)
 
     def request(
         self, method: str, path: str, body: bytes = b"", length: int | None = None, **headers: str
     ) -> bytes:
-        """The bytes of a request; `length` is what it says of its body, if that is not true."""
+        """The bytes of a request. `length` replaces the true length of the body."""
         lines = [
             f"{method} {path} HTTP/1.1",
             f"Host: {self.host}:{self.port}",
@@ -50,20 +50,20 @@ class Target:
         return self.request(method, path, written, None, Content_Type="application/json", **headers)
 
     async def ask(self, request: bytes) -> tuple[str, bytes]:
-        """The status and the body of the answer, or what happened instead of one."""
-        async with Line(self) as line:
-            return await line.ask(request)
+        """The status and the body of the answer. Without an answer, the status says why."""
+        async with Connection(self) as connection:
+            return await connection.ask(request)
 
     async def answer(self, request: bytes) -> Any:
-        """The JSON of an answer that has to be one of success."""
+        """The JSON of the answer, which must be a success."""
         status, body = await self.ask(request)
         if not status.startswith("2"):
             raise Refused(status)
         return json.loads(body)
 
 
-class Line:
-    """One connection. The kernel buffers little for it, so that not reading is noticed."""
+class Connection:
+    """One connection. Its receive buffer is small, so the server notices if nothing is read."""
 
     def __init__(self, target: Target):
         self._target = target
@@ -108,7 +108,7 @@ class Line:
         return status, body
 
     async def until_closed(self, most: float) -> bool:
-        """Whether the server closes it in that time, without anything being read from it."""
+        """Whether the server closes the connection within that time, while nothing is read."""
         events = select.poll()
         events.register(self._socket, select.POLLRDHUP | select.POLLHUP | select.POLLERR)
         deadline = asyncio.get_running_loop().time() + most

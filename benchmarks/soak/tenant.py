@@ -1,4 +1,4 @@
-"""A tenant who behaves: small batches, followed and read, at fixed times."""
+"""A normal tenant: submits small batches, follows them and reads results, at fixed times."""
 
 import asyncio
 import json
@@ -14,13 +14,13 @@ from benchmarks.soak.schedule import every
 
 PACE = 1.0
 PATIENCE = 60.0
-# Fewer than the server allows an address. Requests that wait for a connection are measured too.
+# Fewer than the server allows for one address. The wait for a connection is measured too.
 CONNECTIONS = httpx.Limits(max_connections=400, max_keepalive_connections=20)
 FILE = bytes(range(256)) * 400
 
 
 class Tenant:
-    """`PLAIN` are the operations that are one short request; `follow` and `done` are not."""
+    """`PLAIN` has the operations that are one short request."""
 
     PLAIN: ClassVar[set[str]] = {
         *("submit", "get", "list", "jobs", "results", "upload", "download", "version"),
@@ -36,7 +36,7 @@ class Tenant:
         )
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         async with self._client, asyncio.TaskGroup() as group:
             acts = (self._work, self._keep_file, self._list, self._ask_version)
             for number, act in enumerate(acts):
@@ -44,7 +44,7 @@ class Tenant:
                 group.create_task(every(PACE, partial(self._try, act), after=after))
 
     async def _try(self, act: Callable[[float], Awaitable[Any]], due: float) -> None:
-        # Failures are counted where they come about.
+        # The latencies have counted the failure already.
         with suppress(httpx.HTTPError, TimeoutError):
             await act(due)
 

@@ -1,4 +1,4 @@
-"""A visitor of HeatSync who behaves: one sheet, and a look at the page."""
+"""A normal visitor of HeatSync: loads the page and submits sheets, at fixed times."""
 
 import asyncio
 import secrets
@@ -11,8 +11,8 @@ from apps.heatsync.samples import Layout, draw, make_meet
 from benchmarks.soak.latency import Latencies
 from benchmarks.soak.schedule import every
 
-LOOKS = 0.5
-SHEETS = 2.0
+PAGE_PACE = 0.5
+SHEET_PACE = 2.0
 PATIENCE = 120.0
 
 
@@ -30,17 +30,17 @@ class Visitor:
         self._sheet = draw(self._meet, Layout(columns=2))
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         async with self._client, asyncio.TaskGroup() as group:
-            group.create_task(every(LOOKS, self._look))
-            group.create_task(every(SHEETS, self._visit))
+            group.create_task(every(PAGE_PACE, self._load_page))
+            group.create_task(every(SHEET_PACE, self._visit))
 
-    async def _look(self, due: float) -> None:
+    async def _load_page(self, due: float) -> None:
         with self._latencies.of("page", due):
             (await self._client.get("/")).raise_for_status()
 
     async def _visit(self, due: float) -> None:
-        # Failures are counted where they come about.
+        # The latencies have counted the failure already.
         with suppress(httpx.HTTPError):
             path = await self._hand_in(due)
             with self._latencies.of("read"):
@@ -49,7 +49,7 @@ class Visitor:
                 (await self._client.get(path)).raise_for_status()
 
     async def _hand_in(self, due: float) -> str:
-        # Bytes behind the end make it a sheet that was not read before.
+        # Random bytes after the end make it a new sheet, which is not cached.
         sheet = self._sheet + f"\n%{secrets.token_hex(8)}\n".encode()
         path = ""
         with self._latencies.of("hand in", due):

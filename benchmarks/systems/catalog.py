@@ -1,4 +1,4 @@
-"""Which peers there are, where their environments are, and how their adapters are started."""
+"""The peers, their environments, and the commands that start their adapters."""
 
 import re
 from pathlib import Path
@@ -19,22 +19,22 @@ def names() -> list[str]:
 
 
 def environment(name: str) -> Path:
-    """The folder that has the peer and all it needs; it exists if the peer is installed."""
+    """The folder with the peer and its dependencies. It exists if the peer is installed."""
     return ENVIRONMENTS / name
 
 
 def is_node(name: str) -> bool:
-    """Whether the peer is a package of npm."""
+    """Whether the peer is an npm package."""
     return (SYSTEMS / name / "package.json").exists()
 
 
 def manifest(name: str) -> Path:
-    """The file that pins what is installed."""
+    """The file that pins the installed versions."""
     return SYSTEMS / name / ("package.json" if is_node(name) else "requirements.txt")
 
 
 def version(name: str) -> str:
-    """The version that is pinned; a peer's folder is called after its package, or begins so."""
+    """The pinned version. The name of a peer's folder begins with the name of its package."""
     pins = PIN.findall(manifest(name).read_text())
     return next(pinned for package, pinned in pins if name.startswith(package))
 

@@ -1,4 +1,4 @@
-// What every Node adapter shares: the commands, the handlers and the lines they print.
+// Code that all Node adapters share: the commands, the handlers and the lines they print.
 
 import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-"""What every Python adapter shares: the commands, the handlers and the lines they print."""
+"""Code that all Python adapters share: the commands, the handlers and the lines they print."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ class Client(Protocol):
         ...
 
     async def add_many(self, payloads: list[Payload]) -> None:
-        """Enqueue jobs in the system's own bulk way and return when all are stored."""
+        """Enqueue jobs with the system's own bulk operation and return when all are stored."""
         ...
 
 
@@ -36,15 +36,15 @@ class System(Protocol):
     """A peer, as its adapter describes it."""
 
     async def setup(self) -> None:
-        """Make the schema in an empty database, or empty the Redis database."""
+        """Create the schema in an empty database, or empty the Redis database."""
         ...
 
     def client(self) -> AbstractAsyncContextManager[Client]:
-        """A producer, connected for the length of a block."""
+        """A producer that is connected during the block."""
         ...
 
     async def work(self, worker: "Worker") -> None:
-        """Run a worker until it is told to stop, then drain it."""
+        """Run a worker until SIGTERM, then drain it."""
         ...
 
     async def remaining(self) -> int:
@@ -53,7 +53,7 @@ class System(Protocol):
 
 
 class Progress:
-    """Counts handled jobs and prints how many there are, from a thread of its own."""
+    """Counts handled jobs, and prints the count from a separate thread."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -65,7 +65,7 @@ class Progress:
         threading.Thread(target=self._print_regularly, daemon=True).start()
 
     def handled(self) -> None:
-        """Count one job that its handler is done with."""
+        """Count one job whose handler has ended."""
         with self._lock:
             self.at = time.monotonic()
             self.count += 1
@@ -84,7 +84,7 @@ class Progress:
             write(*lines)
 
     def _print_regularly(self) -> None:
-        """An idle worker is left alone: what it costs is measured."""
+        """Prints nothing while the worker is idle, because the cost of that is measured."""
         while self._has_news.wait():
             self._has_news.clear()
             time.sleep(PROGRESS_SECONDS)
@@ -92,7 +92,7 @@ class Progress:
 
 
 class Worker:
-    """What a worker is asked to do: how many jobs at once, and which handler."""
+    """The requested concurrency and handler of a worker."""
 
     def __init__(self, concurrency: int, kind: str) -> None:
         self.concurrency = concurrency
@@ -100,19 +100,19 @@ class Worker:
         self.progress = Progress()
 
     async def handler(self, payload: Payload) -> None:
-        """The handler that was asked for; the job counts as handled when it ends."""
+        """The requested handler. The job counts as handled when it ends."""
         await self.run(payload)
         self.progress.handled()
 
     async def run(self, payload: Payload) -> None:
-        """The same without the counting."""
+        """The requested handler, without counting."""
         if self.kind == "sleep":
             await asyncio.sleep(SLEEP_SECONDS)
         elif self.kind == "stamp":
             self.progress.latencies.append(time.monotonic() - payload["at"])
 
     def ready(self) -> None:
-        """Say that jobs are taken from now on."""
+        """Report that the worker accepts jobs now."""
         write({"ready": time.monotonic()})
 
     def stop_event(self) -> asyncio.Event:
@@ -123,12 +123,12 @@ class Worker:
 
 
 def database_url() -> str:
-    """The database the system has for itself."""
+    """The URL of the system's own database."""
     return os.environ["DATABASE_URL"]
 
 
 def redis_url() -> str:
-    """The Redis database the system has for itself."""
+    """The URL of the system's own Redis database."""
     return os.environ["REDIS_URL"]
 
 
@@ -139,7 +139,7 @@ def write(*lines: Payload) -> None:
 
 
 def main(system: System, run: Callable[..., Any] = asyncio.run) -> None:
-    """Run the command of the command line; `run` is what runs a coroutine."""
+    """Run the command that is given on the command line. `run` runs its coroutine."""
     arguments = _parse()
     run(_COMMANDS[arguments.command](system, arguments))
 

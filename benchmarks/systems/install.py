@@ -1,9 +1,9 @@
-"""Make an environment of its own for each peer, under benchmarks/.environments.
+"""Create an environment for each peer, under benchmarks/.environments.
 
     python benchmarks/systems/install.py [peer ...]
 
-Installs again only where a manifest has changed. A peer that cannot be installed is reported and
-skipped.
+A peer is reinstalled only if its manifest has changed. A peer that cannot be installed is reported
+and skipped.
 """
 
 import shutil
@@ -17,14 +17,14 @@ LONGEST_REASON = 200
 
 
 def main() -> None:
-    """Install the peers of the command line, or all."""
+    """Install the peers that are given on the command line, or all peers."""
     for name in sys.argv[1:] or catalog.names():
         sys.stdout.write(f"{name}: {install(name)}\n")
         sys.stdout.flush()
 
 
 def install(name: str) -> str:
-    """Install one peer and say how it went."""
+    """Install one peer; return the result as text."""
     folder = catalog.environment(name)
     manifest = catalog.manifest(name).read_text()
     marker = folder / MARKER
@@ -62,10 +62,10 @@ def _run(*command: str) -> None:
 
 
 def _reason(output: str) -> str:
-    """The first line of an error that says more than its code."""
+    """The first line that has an error message and not only a code."""
     lines = [line.strip() for line in output.splitlines() if "error" in line.lower()]
-    said = [line for line in lines if not line.startswith("npm error code")]
-    return said[0][:LONGEST_REASON] if said else "no reason given"
+    messages = [line for line in lines if not line.startswith("npm error code")]
+    return messages[0][:LONGEST_REASON] if messages else "no reason given"
 
 
 if __name__ == "__main__":

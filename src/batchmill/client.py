@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Unpack
 from uuid import UUID
 
-from batchmill.artifacts.links import Signer
+from batchmill.artifacts.signer import Signer
 from batchmill.artifacts.storage import Storage
 from batchmill.controls.artifacts import ArtifactControls
 from batchmill.controls.limits import LimitControls
@@ -100,7 +100,7 @@ class Client:
         """Submits one job without a batch. It has no events."""
         call = enqueue_call(self.find_task(task), payload, options)
         await self.engine.register_tasks()
-        with submitting(call["task"]) as told:
+        with submitting(call["task"]) as attributes:
             call = with_trace(call)
             if connection is not None:
                 answer = await foreign.enqueue_on(connection, call)
@@ -111,7 +111,7 @@ class Client:
                 )
             else:
                 answer = await self.store.submissions.enqueue(call)
-            told["batchmill.job_id"] = answer["job_id"]
+            attributes["batchmill.job_id"] = answer["job_id"]
         return self.enqueued(answer)
 
     @asynccontextmanager
@@ -187,8 +187,8 @@ class Client:
         found = self.engine.registry.find(task)
         if self.tenant is not None and not found.entry and found.place is not Place.ELSEWHERE:
             raise NotAnEntryPoint(
-                f'Tenants cannot submit to "{found.name}": declare it with '
-                "@mill.task(entry=True) if they may."
+                f'Tenants cannot submit to the task "{found.name}". To allow it, declare the '
+                "task with @mill.task(entry=True)."
             )
         return found
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batchmill.artifacts.links import Signer
+from batchmill.artifacts.signer import Signer
 from batchmill.artifacts.storage import Storage, open_storage
 from batchmill.config import NotifySettings, Settings
 from batchmill.domain.task import Task

@@ -126,7 +126,7 @@ class RangeNotSatisfiable(InvalidInput):
 
     def __init__(self, size: int):
         self.size = size
-        super().__init__(f"The file has {size:,} bytes, and none of them lies in that range.")
+        super().__init__(f"The requested range is outside the file, which has {size:,} bytes.")
 
 
 class NotFound(BatchmillError):
@@ -184,8 +184,10 @@ class StorageExceeded(QuotaExceeded):
     ):
         super().__init__(
             message
-            or f"There is no room for this file: {used:,} of {limit:,} bytes are used. Delete "
-            "files or batches that nobody needs any more.",
+            or (
+                f"The storage quota does not allow this file: {used:,} of {limit:,} bytes are "
+                "used. Delete files or batches that are no longer needed."
+            ),
             used=used,
             limit=limit,
         )

@@ -13,10 +13,11 @@ from batchmill.domain.notification import NotificationRecord, written_targets
 from batchmill.engine import Engine
 from batchmill.errors import JobCancelled, JobFailed, NotFound
 from batchmill.events.sharing import patiently
+from batchmill.store import topics
 from batchmill.store.store import Store
 
 POLL = 1.0
-POLL_DEAF = 0.25
+POLL_WITHOUT_NOTIFY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +78,13 @@ class JobHandle:
     async def _ended(self) -> JobRecord:
         await self._engine.open()
         listener = self._engine.listener
-        with listener.subscribe(f"job:{self.id}") as wake_up:
+        with listener.subscribe(topics.job_end(self.id)) as wake_up:
             await patiently(lambda: self._jobs.watch(self.id))
             while True:
                 record = await patiently(lambda: self._jobs.get(self.id))
                 if record.state.is_final:
                     return record
-                await wake_up.wait(POLL if listener.hears else POLL_DEAF)
+                await wake_up.wait(POLL if listener.is_listening else POLL_WITHOUT_NOTIFY)
 
 
 class Batch:
@@ -124,14 +125,14 @@ class Batch:
         """Returns when the batch is finished. Keeps waiting through a restart of the database."""
         await self._engine.open()
         batches, listener = self._store.batches, self._engine.listener
-        with listener.subscribe(f"done:{self.id}") as wake_up:
+        with listener.subscribe(topics.batch_end(self.id)) as wake_up:
             async with asyncio.timeout(timeout):
                 while True:
                     await patiently(lambda: batches.watch(self.id))
                     record = await patiently(lambda: batches.get(self.id))
                     if record.is_finished:
                         return record
-                    await wake_up.wait(POLL if listener.hears else POLL_DEAF)
+                    await wake_up.wait(POLL if listener.is_listening else POLL_WITHOUT_NOTIFY)
 
     async def results(self, timeout: float | None = None) -> Results:
         """Waits for the batch, then returns the results of all its jobs."""

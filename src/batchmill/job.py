@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from batchmill.artifacts.attempt import JobArtifacts
-from batchmill.artifacts.plain import Courier, SyncJobArtifacts
+from batchmill.artifacts.plain import ArtifactChannel, SyncJobArtifacts
 from batchmill.client import Client
 from batchmill.domain.failure import MESSAGE_LENGTH, cut, storable
 from batchmill.domain.job import Claim, Progress
@@ -18,7 +18,7 @@ from batchmill.store.database import Connection
 T = TypeVar("T")
 
 
-class Desk(Protocol):
+class JobServices(Protocol):
     """What an attempt on the event loop can write, and the mill that it can use."""
 
     mill: Client
@@ -35,16 +35,18 @@ class Desk(Protocol):
 class Job(JobInfo):
     """For async handlers."""
 
-    def __init__(self, claim: Claim, desk: Desk, result: Codec, timeout: float | None = None):
+    def __init__(
+        self, claim: Claim, services: JobServices, result: Codec, timeout: float | None = None
+    ):
         super().__init__(claim, timeout)
-        self._desk = desk
+        self._services = services
         self._codec = result
         self._result: str | None = None
         self.is_recorded = False
 
     async def progress(self, stage: str, message: str = "", percent: float | None = None) -> None:
         """Reports the job's progress. Stores a few reports per second, and always the last one."""
-        self._desk.report(self._claim, checked_progress(stage, message, percent))
+        self._services.report(self._claim, checked_progress(stage, message, percent))
 
     async def once(self, name: str, make: Callable[[], Awaitable[T] | T], kind: Any = Any) -> T:
         """Returns what `make` returned in the first attempt that called it. Later attempts read the
@@ -54,7 +56,7 @@ class Job(JobInfo):
             return codec.load_parsed(self._checkpoints[name])
         value = make()
         text = codec.dump(await value if inspect.isawaitable(value) else value)
-        await self._desk.save_checkpoint(self._claim, name, text)
+        await self._services.save_checkpoint(self._claim, name, text)
         return codec.load(text)
 
     @asynccontextmanager
@@ -63,7 +65,7 @@ class Job(JobInfo):
 
         Pass the result to `complete` inside the block; the handler's return value is ignored.
         """
-        async with self._desk.completing(self._claim, lambda: self._result) as conn:
+        async with self._services.completing(self._claim, lambda: self._result) as conn:
             yield conn
         self.is_recorded = True
 
@@ -74,15 +76,15 @@ class Job(JobInfo):
     @property
     def artifacts(self) -> JobArtifacts:
         """The files that this attempt reads and makes."""
-        return self._desk.artifacts(self._claim)
+        return self._services.artifacts(self._claim)
 
     @property
     def mill(self) -> Client:
         """The worker's mill. It submits to the same database."""
-        return self._desk.mill
+        return self._services.mill
 
 
-class Channel(Courier, Protocol):
+class Channel(ArtifactChannel, Protocol):
     """How an attempt outside the event loop communicates with the worker."""
 
     def report(self, progress: Progress) -> None: ...
@@ -118,6 +120,6 @@ class SyncJob(JobInfo):
 
 def checked_progress(stage: str, message: str, percent: float | None) -> Progress:
     if percent is not None and not 0 <= percent <= 100:
-        raise InvalidInput(f"Progress goes from 0 to 100 percent, not {percent!r}.")
+        raise InvalidInput(f"percent must be from 0 to 100, not {percent!r}.")
     stage, message = (storable(cut(text, MESSAGE_LENGTH)) for text in (stage, message))
     return Progress(stage, message, percent)

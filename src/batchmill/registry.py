@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from batchmill.domain.failure import Rule
+from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.job import JobRecord
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
-from batchmill.domain.signature import Signature
 from batchmill.domain.task import BUILTIN, Place, Task
 from batchmill.errors import InvalidInput
 from batchmill.jobinfo import JobInfo
@@ -29,7 +29,9 @@ class Registry:
         rules: Sequence[Rule] = (),
         **options: Any,
     ) -> Task[..., Any]:
-        signature = Signature.of(function, job_types=(JobInfo,), outcome_types=(Advance, Snooze))
+        signature = HandlerSignature.of(
+            function, job_types=(JobInfo,), outcome_types=(Advance, Snooze)
+        )
         task = Task(
             name=name or getattr(function, "__name__", type(function).__name__),
             function=function,
@@ -41,9 +43,12 @@ class Registry:
             **options,
         )
         if task.name.startswith(BUILTIN) and not self._is_builtin:
-            raise InvalidInput(f'Names that begin with "{BUILTIN}" are taken: use another one.')
+            raise InvalidInput(f'Names that begin with "{BUILTIN}" are reserved. Use another name.')
         if task.name in self.tasks:
-            raise InvalidInput(f'There is a task "{task.name}" already: give this one a name=….')
+            raise InvalidInput(
+                f'A task "{task.name}" is already registered. Give this one another name with '
+                "name=…."
+            )
         self.tasks[task.name] = task
         return task
 
@@ -60,9 +65,9 @@ class Registry:
         return task.result.load_parsed(job.result) if task else job.result
 
 
-def _place(signature: Signature, process: bool) -> Place:
+def _place(signature: HandlerSignature, process: bool) -> Place:
     if process and signature.is_async:
-        raise InvalidInput("A task that runs in a process is a plain function, not an async one.")
+        raise InvalidInput("A task with process=True must be a plain function, not an async one.")
     if process:
         return Place.PROCESS
     return Place.LOOP if signature.is_async else Place.THREAD
@@ -73,12 +78,12 @@ def _elsewhere(name: str) -> Task[..., Any]:
     size, and whether it needs a key."""
 
     def handler(payload: Any) -> Any:
-        raise InvalidInput(f'The task "{name}" runs elsewhere.')
+        raise InvalidInput(f'The task "{name}" is not registered in this process.')
 
     return Task(
         name=name,
         function=handler,
-        signature=Signature.of(handler),
+        signature=HandlerSignature.of(handler),
         payload=Codec(),
         result=Codec(),
         place=Place.ELSEWHERE,

@@ -240,7 +240,7 @@ class Submission:
         options = self._item_options(item, payload) if item or self._task.key else ""
         self._count += 1
         if self._count > MOST_JOBS:
-            raise InvalidInput(f"A batch holds at most {MOST_JOBS:,} jobs.")
+            raise InvalidInput(f"A batch can have at most {MOST_JOBS:,} jobs.")
         if "idempotency_key" in self._options:
             same = item.digest if item and item.digest is not None else payload
             self._digest.update(_item_text(same, options).encode())
@@ -252,7 +252,7 @@ class Submission:
 
     def take(self, *, more: bool) -> dict[str, Any]:
         if self._count == 0:
-            raise InvalidInput("There is nothing to submit: a batch has at least one job.")
+            raise InvalidInput("There is nothing to submit: a batch needs at least one job.")
         self.is_split |= more
         options = self._options | _checks(self._task) | {"more": more}
         if not self._options_at:
@@ -289,10 +289,10 @@ class Submission:
     @contextmanager
     def traced(self) -> Iterator[None]:
         """Records a span for the submit while the block runs."""
-        with submitting(self._task.name) as told:
+        with submitting(self._task.name) as attributes:
             yield
-            told["batchmill.batch_id"] = self.batch_id
-            told["messaging.batch.message_count"] = self._count
+            attributes["batchmill.batch_id"] = self.batch_id
+            attributes["messaging.batch.message_count"] = self._count
 
     def learn(self, answer: Mapping[str, Any]) -> None:
         self.batch_id = answer["batch_id"]
@@ -350,7 +350,7 @@ ITEM_OPTIONS = ("priority", "delay", "run_at", "dedup_key", "cache_key")
 def written_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Converts options to what the SQL functions take. Raises InvalidInput for invalid ones."""
     if options.get("delay") is not None and options.get("run_at") is not None:
-        raise InvalidInput("Give either a delay or a time to run at, not both.")
+        raise InvalidInput("Give either delay or run_at, not both.")
     return {name: _written(name, value) for name, value in options.items() if value is not None}
 
 
@@ -371,9 +371,11 @@ def _written(name: str, value: Any) -> Any:
             return written_targets(value)
         case "labels":
             if not isinstance(value, Mapping):
-                raise InvalidInput(f"Labels are names with values, not {value!r}.")
+                raise InvalidInput(f"labels must be a mapping of names to values, not {value!r}.")
             if len(value) > MOST_LABELS:
-                raise InvalidInput(f"There are at most {MOST_LABELS} labels, not {len(value)}.")
+                raise InvalidInput(
+                    f"A batch or job can have at most {MOST_LABELS} labels, not {len(value)}."
+                )
             return {_text_of("A label", k): _text_of("A label", v) for k, v in value.items()}
         case "tenant" | "idempotency_key" | "dedup_key" | "cache_key" | "key" | "schedule":
             return _text_of(name, value)
@@ -394,20 +396,22 @@ def _moment(value: datetime) -> str:
     if value.tzinfo is None:
         raise InvalidInput(f"run_at needs a time zone: {value.isoformat()} has none.")
     if value.year not in YEARS:
-        raise InvalidInput(f"run_at must lie between 1970 and 9000, not at {value.isoformat()}.")
+        raise InvalidInput(
+            f"run_at must be between the years 1970 and 9000, not {value.isoformat()}."
+        )
     return value.isoformat()
 
 
 def _task_name(value: Task[..., Any] | str) -> str:
     name = value.name if isinstance(value, Task) else value
     if not isinstance(name, str):
-        raise InvalidInput(f"on_finish is a task or the name of one, not {value!r}.")
+        raise InvalidInput(f"on_finish must be a task or the name of a task, not {value!r}.")
     return name
 
 
 def _priority(value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
-        raise InvalidInput(f"A priority goes from -32768 to 32767, not {value!r}.")
+        raise InvalidInput(f"priority must be from -32768 to 32767, not {value!r}.")
     return value
 
 

@@ -60,10 +60,10 @@ class SyncMill:
             return self.run(self._client.enqueue(task, payload, **options))
         self.run(self._client.engine.register_tasks())
         call = enqueue_call(self._client.find_task(task), payload, options)
-        with submitting(call["task"]) as told:
+        with submitting(call["task"]) as attributes:
             asking = foreign.enqueue_on(connection, with_trace(call))
             answer = foreign.at_once(connection, asking)
-            told["batchmill.job_id"] = answer["job_id"]
+            attributes["batchmill.job_id"] = answer["job_id"]
         return self._client.enqueued(answer)
 
     def batch(self, id: Any) -> Batch:

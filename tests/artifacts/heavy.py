@@ -1,4 +1,4 @@
-"""Tasks in child processes that read and make files; the children import this module."""
+"""Tasks in child processes that read and save files. The child processes import this module."""
 
 from pathlib import Path
 
@@ -17,19 +17,19 @@ def copies(job: SyncJob, given: Artifact) -> list[Artifact]:
     return [
         job.artifacts.save("bytes.txt", text),
         job.artifacts.save("path.txt", made),
-        job.artifacts.save("chunks.txt", (text[place : place + 1] for place in range(len(text)))),
+        job.artifacts.save("chunks.txt", (text[at : at + 1] for at in range(len(text)))),
     ]
 
 
 @mill.task(process=True)
-def place(job: SyncJob, given: Artifact) -> str:
+def folder_of(job: SyncJob, given: Artifact) -> str:
     path = job.artifacts.path(given)
     assert path.name == given.name and path.is_relative_to(job.artifacts.folder())
     return str(job.artifacts.folder())
 
 
 @mill.task(process=True, retry=ONCE)
-def needs(job: SyncJob, id: str) -> bytes:
+def reads(job: SyncJob, id: str) -> bytes:
     return job.artifacts.read(id)
 
 
@@ -39,12 +39,12 @@ def fills(job: SyncJob, size: int) -> Artifact:
 
 
 @mill.task(process=True, retry=ONCE)
-def gives(job: SyncJob, path: str) -> Artifact:
+def saves_path(job: SyncJob, path: str) -> Artifact:
     return job.artifacts.save("out", Path(path))
 
 
 @mill.task(process=True)
-def goes_on(job: SyncJob, id: str) -> str:
+def catches_not_found(job: SyncJob, id: str) -> str:
     try:
         job.artifacts.read(id)
     except NotFound as error:

@@ -18,7 +18,7 @@ numbers = itertools.count(1)
 
 
 def weed() -> Path | None:
-    """Beside the interpreter, where its package puts it."""
+    """The program `weed`. Its package installs it next to the interpreter."""
     beside = Path(sys.executable).with_name("weed")
     found = str(beside) if beside.exists() else shutil.which("weed")
     return Path(found) if found else None
@@ -36,7 +36,7 @@ class ObjectServer(Daemon):
         self._config = self.write("s3.json", json.dumps(CONFIG))
         self._data = self.directory / "data"
         self._data.mkdir()
-        self._give_away(self._data)
+        self._give_to_user(self._data)
 
     @property
     def dsn(self) -> str:
@@ -67,7 +67,7 @@ class ObjectServer(Daemon):
         ]
 
     def answers(self) -> bool:
-        """A file can be written, so all parts have found each other, and S3 serves."""
+        """Whether a file can be written, so that all parts are connected, and S3 is ready."""
         try:
             self._filer(f"buckets/{BUCKET}/ready", b"yes")
             self._get(f"{self.dsn}/healthz")
@@ -76,7 +76,7 @@ class ObjectServer(Daemon):
         return True
 
     def unfinished_uploads(self) -> list[str]:
-        """What the store holds of uploads that were neither completed nor aborted."""
+        """Uploads that were neither completed nor aborted."""
         try:
             listed = self._filer(f"buckets/{BUCKET}/.uploads/")
         except urllib.error.HTTPError:
@@ -84,7 +84,7 @@ class ObjectServer(Daemon):
         return [entry["FullPath"] for entry in listed["Entries"] or ()]
 
     def unfinished_parts(self) -> int:
-        """How many parts of such uploads it has received."""
+        """The number of parts of unfinished uploads that the server has received."""
         uploads = (self._filer(f"{path.lstrip('/')}/") for path in self.unfinished_uploads())
         return sum(len(listed["Entries"] or ()) for listed in uploads)
 

@@ -1,4 +1,4 @@
-"""A batch as a ZIP: what is in it, what its manifest says, and that it is made only while read."""
+"""A batch as a ZIP: its files, its manifest, and that it is created only while it is read."""
 
 import io
 import json
@@ -32,15 +32,15 @@ from batchmill.artifacts.storage import BLOCK, Storage
 from tests.library.tools import until_event
 
 
-async def packed(mill: Client, batch: Batch) -> ZipFile:
+async def read_archive(mill: Client, batch: Batch) -> ZipFile:
     chunks = [chunk async for chunk in await mill.artifacts.archive(batch.id)]
-    found = ZipFile(io.BytesIO(b"".join(chunks)))
-    assert found.testzip() is None
-    return found
+    zipped = ZipFile(io.BytesIO(b"".join(chunks)))
+    assert zipped.testzip() is None
+    return zipped
 
 
-def manifest(found: ZipFile) -> dict[str, Any]:
-    return json.loads(found.read("manifest.json"))
+def manifest(zipped: ZipFile) -> dict[str, Any]:
+    return json.loads(zipped.read("manifest.json"))
 
 
 @pytest.fixture
@@ -54,50 +54,56 @@ def make(mill: Mill) -> Any:
     return make
 
 
-async def test_an_archive_holds_the_files_of_all_jobs_in_order(mill: Mill, make: Any) -> None:
+async def test_an_archive_has_the_files_of_all_jobs_in_order(mill: Mill, make: Any) -> None:
     names = ["report.pdf", "REPORT.pdf", "über/日本.txt", "manifest.json", "..", "a.txt"]
     async with mill.running():
         batch = await mill.submit(make, names)
         await batch.wait()
-    found = await packed(mill, batch)
+    zipped = await read_archive(mill, batch)
     expected = ["report.pdf", "REPORT (2).pdf", "日本.txt", "manifest (2).json", "file", "a.txt"]
-    assert found.namelist() == [*expected, "manifest.json"]
+    assert zipped.namelist() == [*expected, "manifest.json"]
     for given, name in zip(names, expected, strict=True):
-        assert found.read(name) == given.encode() * 100
-    told = manifest(found)
-    assert [job["files"] for job in told["jobs"]] == [[name] for name in expected]
-    assert [job["position"] for job in told["jobs"]] == list(range(6))
-    assert told["is_complete"] and told["note"] == "The batch is complete."
+        assert zipped.read(name) == given.encode() * 100
+    content = manifest(zipped)
+    assert [job["files"] for job in content["jobs"]] == [[name] for name in expected]
+    assert [job["position"] for job in content["jobs"]] == list(range(6))
+    assert content["is_complete"] and content["note"] == "The batch is complete."
 
 
-async def test_a_partial_batch_says_what_is_missing_and_why(mill: Mill, make: Any) -> None:
+async def test_the_manifest_of_a_partial_batch_has_the_errors_of_failed_jobs(
+    mill: Mill, make: Any
+) -> None:
     async with mill.running():
         batch = await mill.submit(make, ["a.txt", "fails", "b.txt"])
         await batch.wait()
-    found = await packed(mill, batch)
-    told = manifest(found)
-    assert found.namelist() == ["a.txt", "b.txt", "manifest.json"]
-    assert (told["state"], told["is_finished"], told["is_complete"]) == ("partial", True, False)
-    assert told["note"] == "The batch is partial: 1 of 3 jobs did not complete."
-    assert told["jobs"][1]["state"] == "failed"
-    assert told["jobs"][1]["error"] == {
+    zipped = await read_archive(mill, batch)
+    content = manifest(zipped)
+    assert zipped.namelist() == ["a.txt", "b.txt", "manifest.json"]
+    assert (content["state"], content["is_finished"], content["is_complete"]) == (
+        "partial",
+        True,
+        False,
+    )
+    assert content["note"] == "The batch is partial: 1 of 3 jobs did not complete."
+    assert content["jobs"][1]["state"] == "failed"
+    assert content["jobs"][1]["error"] == {
         "code": "impossible",
         "message": "This one cannot be made.",
     }
-    assert "Traceback" not in found.read("manifest.json").decode()
+    assert "Traceback" not in zipped.read("manifest.json").decode()
 
 
-async def test_a_batch_that_goes_on_says_so(mill: Mill, make: Any) -> None:
+async def test_the_manifest_says_that_a_batch_is_not_finished(mill: Mill, make: Any) -> None:
     async with mill.running():
         batch = await mill.submit(make, ["a.txt", Item("b.txt", delay=3600)])
         await until_event(batch, "job_completed")
-        told = manifest(await packed(mill, batch))
-    assert (told["is_finished"], told["is_complete"]) == (False, False)
-    assert told["note"] == "The batch is not finished: 1 of 2 jobs have not ended yet."
-    assert [job["state"] for job in told["jobs"]] == ["completed", "scheduled"]
+        content = manifest(await read_archive(mill, batch))
+    assert (content["is_finished"], content["is_complete"]) == (False, False)
+    assert content["note"] == "The batch is not finished: 1 of 2 jobs have not ended yet."
+    assert [job["state"] for job in content["jobs"]] == ["completed", "scheduled"]
 
 
-async def test_a_batch_without_files_is_its_manifest(mill: Mill) -> None:
+async def test_the_archive_of_a_batch_without_files_has_only_the_manifest(mill: Mill) -> None:
     @mill.task
     async def double(n: int) -> int:
         return 2 * n
@@ -105,12 +111,12 @@ async def test_a_batch_without_files_is_its_manifest(mill: Mill) -> None:
     async with mill.running():
         batch = await mill.submit(double, range(250))
         await batch.wait()
-    found = await packed(mill, batch)
-    assert found.namelist() == ["manifest.json"]
-    assert [job["result"] for job in manifest(found)["jobs"]] == [2 * n for n in range(250)]
+    zipped = await read_archive(mill, batch)
+    assert zipped.namelist() == ["manifest.json"]
+    assert [job["result"] for job in manifest(zipped)["jobs"]] == [2 * n for n in range(250)]
 
 
-async def test_an_archive_holds_results_and_not_what_was_made_on_the_way(mill: Mill) -> None:
+async def test_an_archive_leaves_out_inputs_and_intermediate_files(mill: Mill) -> None:
     @mill.task
     async def last(job: Job, given: Artifact) -> list[Artifact]:
         await job.artifacts.save("unnamed.txt", b"by the last stage")
@@ -125,19 +131,19 @@ async def test_an_archive_holds_results_and_not_what_was_made_on_the_way(mill: M
     async with mill.running():
         batch = await mill.submit(first, [given.reference])
         await batch.wait()
-    found = await packed(mill, batch)
-    assert set(found.namelist()) == {"named.txt", "made.txt", "unnamed.txt", "manifest.json"}
+    zipped = await read_archive(mill, batch)
+    assert set(zipped.namelist()) == {"named.txt", "made.txt", "unnamed.txt", "manifest.json"}
 
 
-async def test_a_cached_result_brings_its_file_along(mill: Mill, make: Any) -> None:
+async def test_an_archive_has_the_files_of_cached_results(mill: Mill, make: Any) -> None:
     async with mill.running():
         await (await mill.submit(make, [Item("a.txt", cache_key="a")])).wait()
         batch = await mill.submit(make, [Item("a.txt", cache_key="a")])
         await batch.wait()
-    assert (await packed(mill, batch)).read("a.txt") == b"a.txt" * 100
+    assert (await read_archive(mill, batch)).read("a.txt") == b"a.txt" * 100
 
 
-async def test_a_file_of_another_tenant_is_not_packed_although_a_result_names_it(
+async def test_a_file_of_another_tenant_is_not_packed_even_if_a_result_names_it(
     mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
     foreign = await mill.artifacts.save("secret.txt", b"secret", tenant="bob")
@@ -150,30 +156,30 @@ async def test_a_file_of_another_tenant_is_not_packed_although_a_result_names_it
     async with mill.running():
         batch = await mill.submit(name, [None], tenant="ada")
         await batch.wait()
-    assert (await packed(mill, batch)).namelist() == ["manifest.json"]
+    assert (await read_archive(mill, batch)).namelist() == ["manifest.json"]
 
 
-async def test_a_tenant_packs_its_own_batch_and_no_other(mill: Mill, make: Any) -> None:
+async def test_a_tenant_can_archive_only_its_own_batches(mill: Mill, make: Any) -> None:
     async with mill.running():
         ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
         batch = await ada.submit(make, ["a.txt"])
         await batch.wait()
-        assert (await packed(ada, batch)).namelist() == ["a.txt", "manifest.json"]
+        assert (await read_archive(ada, batch)).namelist() == ["a.txt", "manifest.json"]
         for id in (batch.id, UUID(int=7), "nonsense"):
             with pytest.raises(NotFound):
                 await bob.artifacts.archive(id)
 
 
-async def test_only_what_is_loose_is_packed(mill: Mill, make: Any) -> None:
+async def test_only_compressible_types_are_compressed(mill: Mill, make: Any) -> None:
     async with mill.running():
         batch = await mill.submit(make, ["a.txt", "b.json", "c.png", "d.zip", "e.unknown"])
         await batch.wait()
-    found = await packed(mill, batch)
-    kinds = [info.compress_type for info in found.infolist()]
+    zipped = await read_archive(mill, batch)
+    kinds = [info.compress_type for info in zipped.infolist()]
     assert kinds == [ZIP_DEFLATED, ZIP_DEFLATED, ZIP_STORED, ZIP_STORED, ZIP_STORED, ZIP_DEFLATED]
 
 
-async def test_an_archive_comes_from_every_store(dsn: str, storage: Storage) -> None:
+async def test_an_archive_can_be_made_from_every_storage(dsn: str, storage: Storage) -> None:
     content = os.urandom(3 * BLOCK + 5)
     async with Mill(dsn, artifacts=storage) as mill:
 
@@ -184,11 +190,11 @@ async def test_an_archive_comes_from_every_store(dsn: str, storage: Storage) -> 
         async with mill.running():
             batch = await mill.submit(make, ["a.bin", "a.bin"])
             await batch.wait()
-        found = await packed(mill, batch)
-    assert found.read("a.bin") == found.read("a (2).bin") == content
+        zipped = await read_archive(mill, batch)
+    assert zipped.read("a.bin") == zipped.read("a (2).bin") == content
 
 
-async def test_other_programs_read_it_too(mill: Mill, make: Any, tmp_path: Path) -> None:
+async def test_unzip_can_read_an_archive(mill: Mill, make: Any, tmp_path: Path) -> None:
     if not (unzip := shutil.which("unzip")):
         pytest.skip("unzip is not installed.")
     async with mill.running():
@@ -201,19 +207,21 @@ async def test_other_programs_read_it_too(mill: Mill, make: Any, tmp_path: Path)
     assert subprocess.run([unzip, "-t", path], capture_output=True).returncode == 0
 
 
-async def test_large_files_are_told_as_large(
+async def test_large_files_use_zip64(
     mill: Mill, make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LARGE", 100)
     async with mill.running():
         batch = await mill.submit(make, ["large.png"])
         await batch.wait()
-    found = await packed(mill, batch)
-    (info, _) = found.infolist()
-    assert info.extract_version >= 45 and found.read("large.png") == b"large.png" * 100
+    zipped = await read_archive(mill, batch)
+    (info, _) = zipped.infolist()
+    assert info.extract_version >= 45 and zipped.read("large.png") == b"large.png" * 100
 
 
-async def test_a_file_that_is_deleted_meanwhile_is_told_as_missing(mill: Mill, make: Any) -> None:
+async def test_a_file_deleted_during_the_download_is_listed_as_missing(
+    mill: Mill, make: Any
+) -> None:
     async with mill.running():
         batch = await mill.submit(make, ["a.txt", "b.txt"])
         results = await batch.results()
@@ -226,25 +234,23 @@ async def test_a_file_that_is_deleted_meanwhile_is_told_as_missing(mill: Mill, m
         return await real(key, start, end)
 
     mill.engine.storage.read = read  # pyright: ignore
-    found = ZipFile(io.BytesIO(b"".join([chunk async for chunk in chunks])))
-    assert found.namelist() == ["a.txt", "manifest.json"]
-    assert manifest(found)["jobs"][1]["missing"] == ["b.txt"]
+    zipped = ZipFile(io.BytesIO(b"".join([chunk async for chunk in chunks])))
+    assert zipped.namelist() == ["a.txt", "manifest.json"]
+    assert manifest(zipped)["jobs"][1]["missing"] == ["b.txt"]
 
 
-async def test_a_store_that_fails_breaks_the_archive_off(
-    mill: Mill, make: Any, files: Path
-) -> None:
-    """Whoever reads it has to notice: half an archive must not look like a whole one."""
+async def test_a_storage_error_aborts_the_archive(mill: Mill, make: Any, files: Path) -> None:
+    """The reader must notice: a partial archive must not look complete."""
     async with mill.running():
         batch = await mill.submit(make, ["a.txt", "b.txt"])
         results = await batch.results()
     record = await mill.artifacts.get(results.values[1])
     (files / record.storage_key).unlink()
     with pytest.raises(StorageError):
-        await packed(mill, batch)
+        await read_archive(mill, batch)
 
 
-async def test_a_reader_that_goes_away_stops_the_making(mill: Mill, files: Path) -> None:
+async def test_an_archive_stops_when_its_reader_disconnects(mill: Mill, files: Path) -> None:
     @mill.task
     async def make(job: Job, n: int) -> Artifact:
         return await job.artifacts.save("a.bin", os.urandom(4 * BLOCK))
@@ -270,7 +276,7 @@ def open_files() -> list[str]:
     return [str(link.resolve()) for link in Path("/proc/self/fd").iterdir()]
 
 
-def test_the_sink_looks_like_a_stream_that_cannot_go_back() -> None:
+def test_the_sink_is_not_seekable() -> None:
     sink = Sink()
     assert not hasattr(sink, "seek") and not hasattr(sink, "tell")
     sink.write(b"ab")

@@ -1,4 +1,4 @@
-"""The upkeep removes files that nobody needs: bounded, patient with stores, and all of them."""
+"""The upkeep removes unneeded files: in bounded steps, with retries, and completely."""
 
 import logging
 from pathlib import Path
@@ -11,7 +11,7 @@ from batchmill import Artifact, ConfigurationError, Job, Mill
 from batchmill.maintenance import collector
 from batchmill.maintenance.collector import Collector
 from batchmill.maintenance.upkeep import Upkeep
-from tests.artifacts.tools import all_wrong, collector_of, nothing_is_left, states
+from tests.artifacts.tools import all_violations, collector_of, nothing_is_left, states
 from tests.invariants import files_in
 from tests.library.tools import later, one, until
 
@@ -19,12 +19,12 @@ GONE = "update batchmill.artifacts set state = 'gone', collect_at = batchmill.cl
 
 
 @pytest.fixture(autouse=True)
-def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
+def check_invariants(sql: psycopg.Connection[Any], files: Path) -> Any:
     yield
-    assert all_wrong(sql, files) == []
+    assert all_violations(sql, files) == []
 
 
-async def files_of(mill: Mill, count: int) -> None:
+async def save_files(mill: Mill, count: int) -> None:
     for _ in range(count):
         await mill.artifacts.save("a", b"12345")
 
@@ -47,10 +47,10 @@ async def test_a_worker_removes_the_files_of_a_deleted_batch(
     assert nothing_is_left(sql, files)
 
 
-async def test_a_worker_removes_what_has_expired(
+async def test_a_worker_removes_expired_files(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
 ) -> None:
-    await files_of(mill, 3)
+    await save_files(mill, 3)
     async with Mill(later(dsn, "2d"), artifacts=files) as days_later:
 
         @days_later.task
@@ -73,19 +73,19 @@ async def test_many_files_are_removed_in_pieces(
         await real(keys)
 
     monkeypatch.setattr(mill.engine.storage, "delete", delete)
-    await files_of(mill, 35)
+    await save_files(mill, 35)
     sql.execute(GONE)
     await collector_of(mill).collect()
     assert sizes == [10, 10, 10, 5]
     assert nothing_is_left(sql, files)
 
 
-async def test_the_rest_waits_when_there_is_no_more_time(
+async def test_collection_stops_after_its_time_limit_and_continues_later(
     mill: Mill, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lapsed leases and schedules come in between, and the next look comes at once."""
+    """Expired leases and schedules are handled in between. The next look follows immediately."""
     monkeypatch.setattr(collector, "PIECE", 10)
-    await files_of(mill, 25)
+    await save_files(mill, 25)
     sql.execute(GONE)
     monkeypatch.setattr(collector, "LONGEST", 1e-6)
     worker = one(sql, "select batchmill.register_worker('w', '1', '{}', 1, 60)")[0]
@@ -95,35 +95,35 @@ async def test_the_rest_waits_when_there_is_no_more_time(
     assert states(sql) == {}
 
 
-async def test_a_store_that_fails_is_tried_again_later(
+async def test_a_failed_removal_is_retried_later(
     mill: Mill,
     dsn: str,
     sql: psycopg.Connection[Any],
     files: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A directory in the place of a file cannot be unlinked, by root neither."""
-    await files_of(mill, 3)
+    """A directory in place of a file cannot be unlinked, not even by root."""
+    await save_files(mill, 3)
     sql.execute(GONE)
     stuck = next(files_in(files))
     stuck.unlink()
     stuck.mkdir()
     broken = collector_of(mill)
     await broken.collect()
-    assert states(sql) == {"gone": 3} and "cannot be removed yet" in caplog.text
+    assert states(sql) == {"gone": 3} and "Cannot remove" in caplog.text
     caplog.clear()
     await broken.collect()
-    assert caplog.text == "", "it waits a while before it tries again"
+    assert caplog.text == "", "it must not retry immediately"
     stuck.rmdir()
     async with Mill(later(dsn, "11m"), artifacts=files) as minutes_later:
         await collector_of(minutes_later).collect()
     assert nothing_is_left(sql, files)
 
 
-async def test_one_file_that_cannot_be_removed_does_not_hold_up_the_others_for_ever(
+async def test_a_file_that_cannot_be_removed_does_not_block_the_others(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
 ) -> None:
-    await files_of(mill, 10)
+    await save_files(mill, 10)
     sql.execute(GONE)
     stuck = next(files_in(files))
     stuck.unlink()
@@ -131,7 +131,7 @@ async def test_one_file_that_cannot_be_removed_does_not_hold_up_the_others_for_e
     await collector_of(mill).collect()
     spread = "select count(distinct collect_at) from batchmill.artifacts"
     assert one(sql, spread) == (10,)
-    # When each is tried again is random; some may meet the stuck one several times.
+    # Retry times are random, so a file may be tried together with the stuck one several times.
     left = (10,)
     for minute in range(1, 120):
         async with Mill(later(dsn, f"{minute}m"), artifacts=files) as then:
@@ -143,10 +143,10 @@ async def test_one_file_that_cannot_be_removed_does_not_hold_up_the_others_for_e
     stuck.rmdir()
 
 
-async def test_a_worker_without_a_store_goes_on_with_the_rest(
+async def test_a_collector_without_storage_logs_a_warning(
     mill: Mill, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    await files_of(mill, 2)
+    await save_files(mill, 2)
     sql.execute(GONE)
 
     def storage() -> Any:
@@ -159,7 +159,7 @@ async def test_a_worker_without_a_store_goes_on_with_the_rest(
     assert states(sql) == {"gone": 2}
 
 
-async def test_the_files_of_a_batch_that_never_finished_go_when_it_expires(
+async def test_files_of_an_unfinished_batch_are_removed_when_it_expires(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     @mill.task

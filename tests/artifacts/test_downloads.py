@@ -1,4 +1,4 @@
-"""How files are served: headers that a browser runs nothing by, and parts of files."""
+"""How files are served: headers that stop a browser from running them, and byte ranges."""
 
 import re
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def record(name: str = "a.txt", media_type: str = "text/plain", size: int = 10) 
     )
 
 
-def test_a_file_is_something_to_save_and_nothing_to_run() -> None:
+def test_a_file_is_served_as_an_attachment_without_sniffing() -> None:
     headers = download_headers(record())
     assert headers["Content-Disposition"] == 'attachment; filename="a.txt"'
     assert headers["X-Content-Type-Options"] == "nosniff"
@@ -47,7 +47,7 @@ def test_a_file_is_something_to_save_and_nothing_to_run() -> None:
     assert "Content-Range" not in headers
 
 
-def test_a_part_says_which_one_it_is() -> None:
+def test_a_partial_response_has_a_content_range() -> None:
     headers = download_headers(record(), range(2, 5))
     assert (headers["Content-Length"], headers["Content-Range"]) == ("3", "bytes 2-4/10")
 
@@ -55,26 +55,26 @@ def test_a_part_says_which_one_it_is() -> None:
 @pytest.mark.parametrize(
     "media_type", ["text/html", "image/svg+xml", "text/xml", "text/javascript", "a/b"]
 )
-def test_what_could_run_is_served_as_mere_bytes(media_type: str) -> None:
+def test_an_unsafe_type_is_served_as_octet_stream(media_type: str) -> None:
     assert download_headers(record("x", media_type))["Content-Type"] == "application/octet-stream"
     assert media_type not in SAFE_TYPES
 
 
-def test_an_archive_is_served_likewise() -> None:
+def test_an_archive_is_served_as_an_attachment() -> None:
     headers = archive_headers("batch.zip")
     assert headers["Content-Type"] == "application/zip"
     assert headers["Content-Disposition"] == 'attachment; filename="batch.zip"'
 
 
 @given(st.text())
-def test_any_name_goes_into_the_header_and_comes_out_again(name: str) -> None:
+def test_any_name_round_trips_through_content_disposition(name: str) -> None:
     header = disposition(name)
     assert header.isascii() and header.isprintable()
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"attachment; filename=\"([^\"\\]*)\"(?:; filename\*=UTF-8''(\S+))?", header
     )
-    assert found is not None
-    plain, extended = found.groups()
+    assert match is not None
+    plain, extended = match.groups()
     assert (unquote(extended) if extended else plain) == safe_name(name)
 
 
@@ -90,7 +90,7 @@ def test_any_name_goes_into_the_header_and_comes_out_again(name: str) -> None:
         ("Bytes= 1 - 2 ", range(1, 3)),
     ],
 )
-def test_a_range_is_read(header: str, part: range) -> None:
+def test_a_range_is_parsed(header: str, part: range) -> None:
     assert parse_range(header, 10) == part
 
 
@@ -111,18 +111,18 @@ def test_a_range_is_read(header: str, part: range) -> None:
         "bytes=١-٢",
     ],
 )
-def test_what_is_no_single_range_means_everything(header: str | None) -> None:
+def test_anything_but_a_single_valid_range_is_ignored(header: str | None) -> None:
     assert parse_range(header, 10) is None
 
 
 @pytest.mark.parametrize("header", ["bytes=10-", "bytes=99-100", "bytes=-0"])
-def test_a_range_without_a_byte_is_refused_with_the_size(header: str) -> None:
+def test_a_range_without_bytes_is_refused_with_the_size(header: str) -> None:
     with pytest.raises(RangeNotSatisfiable) as refused:
         parse_range(header, 10)
     assert refused.value.size == 10
 
 
-def test_a_part_of_another_version_is_not_given() -> None:
+def test_a_range_of_another_version_is_ignored() -> None:
     assert parse_range("bytes=1-2", 10, etag='"new"', if_range='"old"') is None
     assert parse_range("bytes=1-2", 10, etag='"new"', if_range='"new"') == range(1, 3)
 
@@ -133,7 +133,9 @@ def test_a_part_of_another_version_is_not_given() -> None:
     st.integers(0, 60),
     st.sampled_from(["{0}-{1}", "{0}-", "-{1}"]),
 )
-def test_a_range_is_what_python_would_cut_out(size: int, first: int, last: int, form: str) -> None:
+def test_a_range_selects_the_same_bytes_as_a_slice(
+    size: int, first: int, last: int, form: str
+) -> None:
     content = bytes(range(size))
     assume(form != "{0}-{1}" or first <= last)
     expected = {
@@ -150,7 +152,7 @@ def test_a_range_is_what_python_would_cut_out(size: int, first: int, last: int, 
 
 
 @given(st.text(max_size=30), st.integers(0, 10**12))
-def test_no_header_breaks_the_reading(header: str, size: int) -> None:
+def test_no_header_crashes_the_parser(header: str, size: int) -> None:
     for text in (header, f"bytes={header}"):
         try:
             part = parse_range(text, size)

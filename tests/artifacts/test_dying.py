@@ -1,4 +1,4 @@
-"""Worker processes that die or fall asleep while they write a file."""
+"""Worker processes that are killed or paused while they write a file."""
 
 import signal
 from collections.abc import AsyncIterator
@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from batchmill import Mill
-from tests.artifacts.tools import all_wrong, collect, states
+from tests.artifacts.tools import all_violations, collect, states
 from tests.chaos import app
-from tests.chaos.fleet import WorkerProcess, noted
+from tests.chaos.fleet import WorkerProcess, until_logged
 from tests.invariants import file_violations, files_in
 
 BRISK = ("--lease", "1.5")
@@ -30,13 +30,13 @@ async def mill(dsn: str, files: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncI
         yield mill
 
 
-async def test_what_a_killed_worker_left_of_a_file_is_collected(
+async def test_a_partial_file_of_a_killed_worker_is_collected(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path, log: Path, tmp_path: Path
 ) -> None:
     release = tmp_path / "release"
     job = await mill.enqueue(app.store, str(release))
     async with WorkerProcess(dsn, log, *BRISK) as victim:
-        await noted(log, "writing", str(job.id), "1")
+        await until_logged(log, "writing", str(job.id), "1")
         victim.signal(signal.SIGKILL)
         await victim.ended()
     assert states(sql) == {"writing": 1}
@@ -47,27 +47,27 @@ async def test_what_a_killed_worker_left_of_a_file_is_collected(
     assert (await mill.artifacts.read(made))[2_000_000:] == b"attempt 2"
     assert states(sql) == {"gone": 1, "kept": 1}
     await collect(dsn, files, "59m")
-    assert len(list(files_in(files))) == 2, "somebody may still be writing"
+    assert len(list(files_in(files))) == 2, "a writer may still be active"
     await collect(dsn, files, "61m")
     assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
-    assert all_wrong(sql, files) == []
+    assert all_violations(sql, files) == []
 
 
-async def test_a_worker_that_wakes_up_after_its_lease_takes_its_file_back(
+async def test_a_worker_that_resumes_after_its_lease_deletes_its_file(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path, log: Path, tmp_path: Path
 ) -> None:
     release = tmp_path / "release"
     job = await mill.enqueue(app.store, str(release))
-    async with WorkerProcess(dsn, log, *BRISK) as sleeper:
-        await noted(log, "writing", str(job.id), "1")
-        sleeper.signal(signal.SIGSTOP)
+    async with WorkerProcess(dsn, log, *BRISK) as paused:
+        await until_logged(log, "writing", str(job.id), "1")
+        paused.signal(signal.SIGSTOP)
         async with WorkerProcess(dsn, log, *BRISK):
-            await noted(log, "writing", str(job.id), "2")
+            await until_logged(log, "writing", str(job.id), "2")
             release.touch()
             made = await job.result()
             assert file_violations(sql, files) == []
-            sleeper.signal(signal.SIGCONT)
-            await noted(log, "over", str(job.id), "1")
+            paused.signal(signal.SIGCONT)
+            await until_logged(log, "over", str(job.id), "1")
     assert (await mill.artifacts.read(made))[2_000_000:] == b"attempt 2"
     assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
-    assert all_wrong(sql, files) == []
+    assert all_violations(sql, files) == []

@@ -28,11 +28,11 @@ from batchmill import (
 )
 from tests.artifacts import heavy
 from tests.artifacts.tools import (
-    Tap,
-    all_wrong,
+    ManualSource,
+    all_violations,
     chunks,
     collect,
-    is_right,
+    has_content,
     nothing_is_left,
     states,
 )
@@ -47,9 +47,9 @@ WHERE = pytest.mark.parametrize("where", ["loop", "thread", "process"])
 
 
 @pytest.fixture(autouse=True)
-def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
+def check_invariants(sql: psycopg.Connection[Any], files: Path) -> Any:
     yield
-    assert all_wrong(sql, files) == []
+    assert all_violations(sql, files) == []
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ async def given(mill: Mill) -> ArtifactRecord:
 
 
 def copies_on(mill: Mill, where: str) -> Any:
-    """A task that hands its file back three times, made in three ways."""
+    """A task that saves its input three times: from bytes, from a path and from chunks."""
 
     @mill.task(name="copies_on_loop")
     async def on_loop(job: Job, given: Artifact) -> list[Artifact]:
@@ -81,10 +81,10 @@ def copies_on(mill: Mill, where: str) -> Any:
 
 
 @WHERE
-async def test_what_a_handler_makes_is_held_to_the_quota_of_its_tenant(
+async def test_files_of_a_handler_count_against_the_quota_of_its_tenant(
     mill: Mill, where: str, sql: psycopg.Connection[Any]
 ) -> None:
-    """A file of 20 MB passed a quota of 10 MB. To try again does not make room."""
+    """The error is permanent, because a retry does not free storage."""
 
     @mill.task(name="fills_on_loop")
     async def on_loop(job: Job, size: int) -> Artifact:
@@ -109,7 +109,7 @@ async def test_what_a_handler_makes_is_held_to_the_quota_of_its_tenant(
 
 
 @WHERE
-async def test_a_handler_reads_and_makes_files_wherever_it_runs(
+async def test_a_handler_reads_and_saves_files_wherever_it_runs(
     mill: Mill, given: ArtifactRecord, where: str
 ) -> None:
     task = copies_on(mill, where)
@@ -121,32 +121,32 @@ async def test_a_handler_reads_and_makes_files_wherever_it_runs(
         assert [each.name for each in made] == ["bytes.txt", "path.txt", "chunks.txt"]
         for each in made:
             record = await mill.artifacts.get(each)
-            assert is_right(record, TEXT) and record.reference == each
+            assert has_content(record, TEXT) and record.reference == each
             assert (record.batch_id, record.kind) == (batch.id, "output")
             assert await mill.artifacts.read(each) == TEXT
-    outputs = [found async for found in mill.artifacts.of_batch(batch.id, kind="output")]
+    outputs = [record async for record in mill.artifacts.of_batch(batch.id, kind="output")]
     assert len(outputs) == 6
     job_id = outputs[0].job_id
     assert job_id is not None and len(await mill.artifacts.of_job(job_id)) == 3
 
 
 @WHERE
-async def test_files_on_the_way_are_gone_after_the_attempt(
+async def test_the_folder_of_an_attempt_is_removed_after_it(
     mill: Mill, given: ArtifactRecord, where: str
 ) -> None:
-    @mill.task(name="place_on_loop")
+    @mill.task(name="folder_of_on_loop")
     async def on_loop(job: Job, given: Artifact) -> str:
         path = await job.artifacts.path(given)
         assert path.read_bytes() == TEXT and await job.artifacts.path(given) == path
         assert path.name == given.name and path.is_relative_to(await job.artifacts.folder())
         return str(await job.artifacts.folder())
 
-    @mill.task(name="place_in_thread")
+    @mill.task(name="folder_of_in_thread")
     def in_thread(job: SyncJob, given: Artifact) -> str:
-        return heavy.place.function(job, given)
+        return heavy.folder_of.function(job, given)
 
     mill.tasks.update(heavy.mill.tasks)
-    task = {"loop": on_loop, "thread": in_thread, "process": heavy.place}[where]
+    task = {"loop": on_loop, "thread": in_thread, "process": heavy.folder_of}[where]
     async with mill.running(BRIEF):
         folder = Path(await (await mill.enqueue(task, given.reference)).result())
         await until(lambda: not folder.exists())
@@ -159,17 +159,17 @@ async def code_of(job: Any) -> str:
 
 
 @WHERE
-async def test_a_file_of_another_tenant_does_not_exist(mill: Mill, where: str) -> None:
-    @mill.task(name="needs_on_loop", retry=QUICK)
+async def test_a_handler_cannot_read_a_file_of_another_tenant(mill: Mill, where: str) -> None:
+    @mill.task(name="reads_on_loop", retry=QUICK)
     async def on_loop(job: Job, id: str) -> bytes:
         return await job.artifacts.read(id)
 
-    @mill.task(name="needs_in_thread", retry=QUICK)
+    @mill.task(name="reads_in_thread", retry=QUICK)
     def in_thread(job: SyncJob, id: str) -> bytes:
         return job.artifacts.read(id)
 
     mill.tasks.update(heavy.mill.tasks)
-    task = {"loop": on_loop, "thread": in_thread, "process": heavy.needs}[where]
+    task = {"loop": on_loop, "thread": in_thread, "process": heavy.reads}[where]
     foreign = await mill.artifacts.save("b", b"secret", tenant="bob")
     async with mill.running(BRIEF):
         for id in (str(foreign.id), "no-such-file"):
@@ -178,16 +178,18 @@ async def test_a_file_of_another_tenant_does_not_exist(mill: Mill, where: str) -
             assert (await job.get()).attempt == 1
 
 
-async def test_a_process_goes_on_after_a_refusal(mill: Mill) -> None:
+async def test_a_child_process_continues_after_a_refusal(mill: Mill) -> None:
     mill.tasks.update(heavy.mill.tasks)
     async with mill.running(BRIEF):
-        job = await mill.enqueue(heavy.goes_on, "no-such-file")
+        job = await mill.enqueue(heavy.catches_not_found, "no-such-file")
         assert await job.result() == 'There is no artifact "no-such-file".'
-        assert await code_of(await mill.enqueue(heavy.gives, "/no/such/path")) == "invalid_input"
+        assert (
+            await code_of(await mill.enqueue(heavy.saves_path, "/no/such/path")) == "invalid_input"
+        )
 
 
 @pytest.mark.parametrize("how", ["fails", "retries", "snoozes"])
-async def test_files_of_an_attempt_that_did_not_end_well_are_collected(
+async def test_files_of_an_unsuccessful_attempt_are_collected(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path, how: str
 ) -> None:
     keys: list[str] = []
@@ -217,7 +219,7 @@ async def test_files_of_an_attempt_that_did_not_end_well_are_collected(
     assert len(list(files_in(files))) == len(left)
 
 
-async def test_the_next_stage_reads_what_the_one_before_made(mill: Mill) -> None:
+async def test_a_stage_reads_a_file_of_the_previous_stage(mill: Mill) -> None:
     @mill.task
     async def second(job: Job, given: Artifact) -> bytes:
         return await job.artifacts.read(given)
@@ -230,7 +232,7 @@ async def test_the_next_stage_reads_what_the_one_before_made(mill: Mill) -> None
         assert await (await mill.enqueue(first)).result() == b"from the first"
 
 
-async def test_an_attempt_reads_what_it_has_made_and_nobody_else_does(mill: Mill) -> None:
+async def test_only_the_attempt_can_read_its_files_before_it_ends(mill: Mill) -> None:
     @mill.task(retry=ONCE)
     async def make(job: Job) -> bytes:
         made = await job.artifacts.save("a", b"mine")
@@ -242,9 +244,9 @@ async def test_an_attempt_reads_what_it_has_made_and_nobody_else_does(mill: Mill
         assert await (await mill.enqueue(make)).result() == b"mine"
 
 
-@pytest.mark.parametrize("goes_well", [True, False])
-async def test_a_transaction_keeps_files_with_everything_else(
-    mill: Mill, sql: psycopg.Connection[Any], goes_well: bool
+@pytest.mark.parametrize("commits", [True, False])
+async def test_a_transaction_keeps_files_only_if_it_commits(
+    mill: Mill, sql: psycopg.Connection[Any], commits: bool
 ) -> None:
     sql.execute("create table receipt (artifact uuid)")
 
@@ -254,12 +256,12 @@ async def test_a_transaction_keeps_files_with_everything_else(
         async with job.transaction() as conn:
             await conn.execute("insert into receipt values (%s)", [made.artifact])
             job.complete(made)
-            if not goes_well:
+            if not commits:
                 raise Permanent("after all")
 
     async with mill.running():
         job = await mill.enqueue(make)
-        if not goes_well:
+        if not commits:
             assert await code_of(job) == "permanent"
             assert states(sql) in ({"gone": 1}, {})
         else:
@@ -289,24 +291,26 @@ async def test_a_checkpoint_keeps_its_file_for_the_next_attempt(mill: Mill) -> N
 
 
 class Writer:
-    """A task whose file is half written until it is told to go on."""
+    """A task whose file stays partly written until the test sends the rest."""
 
     def __init__(self, mill: Mill):
-        self.tap = Tap()
+        self.source = ManualSource()
         self.attempts = 0
 
         @mill.task(retry=QUICK)
         async def write(job: Job) -> Artifact:
             self.attempts += 1
             first = job.attempt == 1
-            return await job.artifacts.save("a", self.tap.chunks() if first else chunks(b"again"))
+            return await job.artifacts.save(
+                "a", self.source.chunks() if first else chunks(b"again")
+            )
 
         self.task = write
 
-    async def is_halfway(self) -> None:
-        self.tap.give(bytes(2_000_000))
+    async def until_halfway(self) -> None:
+        self.source.send(bytes(2_000_000))
         await until(lambda: self.attempts)
-        await self.tap.drained()
+        await self.source.drained()
 
 
 @pytest.mark.parametrize("how", ["cancelled", "released"])
@@ -316,7 +320,7 @@ async def test_an_attempt_that_is_interrupted_while_it_writes_leaves_nothing(
     writer = Writer(mill)
     async with mill.running(WorkerOptions(grace=0, patience=5)):
         job = await mill.enqueue(writer.task)
-        await writer.is_halfway()
+        await writer.until_halfway()
         assert states(sql) == {"writing": 1}
         if how == "cancelled":
             await job.cancel()
@@ -331,7 +335,7 @@ async def test_an_attempt_that_loses_its_lease_while_it_writes_leaves_nothing(
     writer = Writer(mill)
     async with mill.running(BRIEF):
         job = await mill.enqueue(writer.task)
-        await writer.is_halfway()
+        await writer.until_halfway()
         sql.execute("update batchmill.workers set state = 'lost'")
         made = await job.result()
         assert await mill.artifacts.read(made) == b"again"
@@ -339,15 +343,15 @@ async def test_an_attempt_that_loses_its_lease_while_it_writes_leaves_nothing(
     assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
 
 
-async def test_a_thread_that_lost_its_lease_saves_nothing_any_more(
+async def test_a_thread_that_lost_its_lease_cannot_save_files(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
-    goes_on, refused = threading.Event(), threading.Event()
+    resume, refused = threading.Event(), threading.Event()
 
     @mill.task(retry=QUICK)
     def make(job: SyncJob) -> Artifact:
         if job.attempt == 1:
-            goes_on.wait()
+            resume.wait()
             try:
                 job.artifacts.save("late", b"late")
             except LeaseLost:
@@ -362,31 +366,31 @@ async def test_a_thread_that_lost_its_lease_saves_nothing_any_more(
         )
         sql.execute("update batchmill.workers set state = 'lost'")
         assert await mill.artifacts.read(await job.result()) == b"in time"
-        goes_on.set()
+        resume.set()
         await asyncio.to_thread(refused.wait)
     assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
 
 
-async def test_a_file_that_nobody_waited_for_is_not_kept(
+async def test_a_file_that_the_handler_does_not_await_is_not_kept(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
-    tap, saving = Tap(), []
+    source, saving = ManualSource(), []
 
     @mill.task
     async def careless(job: Job) -> str:
-        saving.append(asyncio.create_task(job.artifacts.save("a", tap.chunks())))
-        await tap.drained()
+        saving.append(asyncio.create_task(job.artifacts.save("a", source.chunks())))
+        await source.drained()
         return "done"
 
     async with mill.running():
         assert await (await mill.enqueue(careless)).result() == "done"
-        tap.give(b"too late", None)
+        source.send(b"too late", None)
         with pytest.raises(LeaseLost):
             await saving[0]
     assert nothing_is_left(sql, files)
 
 
-async def test_a_thousand_jobs_with_a_file_each_keep_them_all(
+async def test_all_files_of_a_large_batch_are_kept(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     @mill.task

@@ -1,4 +1,4 @@
-"""Files that batches are given: taken with the submit, kept as long as the batch, and no longer."""
+"""Input files of batches: a submit takes them, and they live as long as the batch."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ from batchmill import (
     Permanent,
     Retry,
 )
-from tests.artifacts.tools import Tap, all_wrong, collect, nothing_is_left
+from tests.artifacts.tools import ManualSource, all_violations, collect, nothing_is_left
 from tests.library.tools import later, one, rows
 
 DAY = 86_400
@@ -36,9 +36,9 @@ class Sheet(BaseModel):
 
 
 @pytest.fixture(autouse=True)
-def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
+def check_invariants(sql: psycopg.Connection[Any], files: Path) -> Any:
     yield
-    assert all_wrong(sql, files) == []
+    assert all_violations(sql, files) == []
 
 
 @pytest.fixture
@@ -60,10 +60,10 @@ def sheet(record: ArtifactRecord) -> Sheet:
 
 
 async def inputs(mill: Client, batch: Batch) -> list[UUID]:
-    return [found.id async for found in mill.artifacts.of_batch(batch.id, kind="input")]
+    return [record.id async for record in mill.artifacts.of_batch(batch.id, kind="input")]
 
 
-async def test_a_batch_reads_and_keeps_what_its_payloads_name(
+async def test_a_batch_reads_and_keeps_the_files_in_its_payloads(
     mill: Mill, read: Any, given: ArtifactRecord
 ) -> None:
     batch = await mill.submit(read, [sheet(given)] * 3, expires_in=10 * DAY)
@@ -75,7 +75,7 @@ async def test_a_batch_reads_and_keeps_what_its_payloads_name(
         assert (await batch.results()).values == ["content"] * 3
 
 
-async def test_a_short_batch_keeps_its_files_no_longer_than_itself(
+async def test_files_of_a_short_batch_expire_with_it(
     mill: Mill, read: Any, given: ArtifactRecord
 ) -> None:
     batch = await mill.submit(read, [sheet(given)], expires_in=60)
@@ -83,7 +83,7 @@ async def test_a_short_batch_keeps_its_files_no_longer_than_itself(
 
 
 @pytest.mark.parametrize("form", ["plain", "item", "deep", "many", "single"])
-async def test_names_are_found_wherever_they_stand(
+async def test_references_are_detected_anywhere_in_a_payload(
     mill: Mill, given: ArtifactRecord, form: str, sql: psycopg.Connection[Any]
 ) -> None:
     @mill.task
@@ -105,7 +105,7 @@ async def test_names_are_found_wherever_they_stand(
     assert (await mill.artifacts.get(given)).expires_at > given.expires_at
 
 
-async def test_what_only_looks_like_a_name_is_none(
+async def test_a_value_that_only_resembles_a_reference_is_ignored(
     mill: Mill, given: ArtifactRecord, sql: psycopg.Connection[Any]
 ) -> None:
     @mill.task
@@ -116,7 +116,7 @@ async def test_what_only_looks_like_a_name_is_none(
     assert one(sql, "select count(*) from batchmill.artifact_uses") == (0,)
 
 
-async def test_plain_sql_names_files_as_it_likes(
+async def test_a_reference_in_plain_sql_may_have_any_formatting(
     mill: Mill, read: Any, given: ArtifactRecord, sql: psycopg.Connection[Any]
 ) -> None:
     await mill.register_tasks()
@@ -125,19 +125,19 @@ async def test_plain_sql_names_files_as_it_likes(
     assert (await mill.artifacts.get(given)).batch_id is not None
 
 
-@pytest.mark.parametrize("trouble", ["unknown", "foreign", "deleted", "expired", "writing"])
-async def test_a_batch_that_names_a_file_it_cannot_have_is_not_made(
+@pytest.mark.parametrize("reason", ["unknown", "foreign", "deleted", "expired", "writing"])
+async def test_a_batch_with_an_unavailable_file_is_not_created(
     mill: Mill,
     dsn: str,
     sql: psycopg.Connection[Any],
     files: Path,
     read: Any,
     given: ArtifactRecord,
-    trouble: str,
+    reason: str,
 ) -> None:
     async with (
-        Mill(later(dsn, "25h" if trouble == "expired" else "0s"), artifacts=files) as other,
-        name_of(trouble, mill, sql) as named,
+        Mill(later(dsn, "25h" if reason == "expired" else "0s"), artifacts=files) as other,
+        unavailable_file(reason, mill, sql) as named,
     ):
         other.tasks.update(mill.tasks)
         with pytest.raises(NotFound, match=str(named or given.id)):
@@ -148,11 +148,11 @@ async def test_a_batch_that_names_a_file_it_cannot_have_is_not_made(
 
 
 @asynccontextmanager
-async def name_of(
-    trouble: str, mill: Mill, sql: psycopg.Connection[Any]
+async def unavailable_file(
+    reason: str, mill: Mill, sql: psycopg.Connection[Any]
 ) -> AsyncIterator[UUID | None]:
-    """The name of a file that cannot be had."""
-    match trouble:
+    """The id of a file that a batch cannot use for this reason. None means the file `given`."""
+    match reason:
         case "unknown":
             yield UUID(int=7)
         case "foreign":
@@ -162,17 +162,17 @@ async def name_of(
             await mill.artifacts.delete(record)
             yield record.id
         case "writing":
-            tap = Tap()
-            saving = asyncio.create_task(mill.artifacts.save("b", tap.chunks()))
-            await tap.drained()
+            source = ManualSource()
+            saving = asyncio.create_task(mill.artifacts.save("b", source.chunks()))
+            await source.drained()
             yield one(sql, "select id from batchmill.artifacts where state = 'writing'")[0]
-            tap.give(None)
+            source.send(None)
             await saving
         case _:
             yield None
 
 
-async def test_a_submit_that_is_rolled_back_takes_nothing(
+async def test_a_submit_that_is_rolled_back_takes_no_files(
     mill: Mill, dsn: str, read: Any, given: ArtifactRecord
 ) -> None:
     await mill.register_tasks()
@@ -184,7 +184,7 @@ async def test_a_submit_that_is_rolled_back_takes_nothing(
     assert (await mill.artifacts.get(given)).batch_id == batch.id
 
 
-async def test_a_tenant_takes_its_own_files_and_no_other(mill: Mill, read: Any) -> None:
+async def test_a_tenant_can_use_only_its_own_files(mill: Mill, read: Any) -> None:
     ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
     hers = await ada.artifacts.save("a", b"hers")
     batch = await ada.submit(read, [sheet(hers)])
@@ -199,12 +199,12 @@ async def test_a_tenant_takes_its_own_files_and_no_other(mill: Mill, read: Any) 
 async def test_inputs_of_failed_jobs_live_until_the_batch_expires(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path, given: ArtifactRecord
 ) -> None:
-    """Or "retry what failed" could not work, days later."""
-    is_mended = False
+    """A retry of the failed jobs needs them, even days later."""
+    is_fixed = False
 
     @mill.task
     async def fragile(job: Job, sheet: Sheet) -> bytes:
-        if not is_mended:
+        if not is_fixed:
             raise Permanent("Not today.")
         return await job.artifacts.read(sheet.pdf)
 
@@ -212,14 +212,14 @@ async def test_inputs_of_failed_jobs_live_until_the_batch_expires(
     async with mill.running():
         assert (await batch.wait()).failed == 1
         await collect(dsn, files, "9d")
-        is_mended = True
+        is_fixed = True
         assert await batch.retry() == 1
         assert (await batch.results()).values == [b"content"]
     await collect(dsn, files, "11d")
     assert nothing_is_left(sql, files)
 
 
-async def test_a_file_of_two_batches_goes_with_the_last_of_them(
+async def test_a_file_of_two_batches_is_deleted_with_the_last_one(
     mill: Mill,
     dsn: str,
     sql: psycopg.Connection[Any],
@@ -244,7 +244,7 @@ async def test_a_file_of_two_batches_goes_with_the_last_of_them(
     assert nothing_is_left(sql, files)
 
 
-async def test_a_file_of_a_single_job_outlives_the_batch_that_had_it_too(
+async def test_a_file_of_a_single_job_outlives_a_batch_that_shares_it(
     mill: Mill, dsn: str, files: Path, read: Any, given: ArtifactRecord
 ) -> None:
     batch = await mill.submit(read, [sheet(given)])
@@ -279,7 +279,7 @@ async def test_an_output_can_be_the_input_of_another_batch(
     assert nothing_is_left(sql, files)
 
 
-async def test_a_file_that_work_needs_is_not_deleted(
+async def test_a_file_in_use_cannot_be_deleted(
     mill: Mill, read: Any, given: ArtifactRecord
 ) -> None:
     batch = await mill.submit(read, [sheet(given)])
@@ -291,7 +291,7 @@ async def test_a_file_that_work_needs_is_not_deleted(
         await mill.artifacts.get(given)
 
 
-async def test_a_cached_result_keeps_its_files_alive(
+async def test_a_cached_result_keeps_its_files(
     mill: Mill, dsn: str, files: Path, sql: psycopg.Connection[Any]
 ) -> None:
     calls = 0
@@ -316,7 +316,7 @@ async def test_a_cached_result_keeps_its_files_alive(
     assert await mill.artifacts.read(await job.result()) == b"1"
 
 
-async def test_a_cached_result_whose_file_is_gone_is_made_anew(mill: Mill) -> None:
+async def test_a_cached_result_with_a_deleted_file_is_recomputed(mill: Mill) -> None:
     @mill.task
     async def make(job: Job, n: int) -> Artifact:
         return await job.artifacts.save("n.txt", str(n).encode())
@@ -332,7 +332,7 @@ async def test_a_cached_result_whose_file_is_gone_is_made_anew(mill: Mill) -> No
         assert third.is_cached and await third.result() == again
 
 
-async def test_the_files_of_a_large_batch_come_page_by_page(
+async def test_files_of_a_batch_are_listed_in_pages(
     mill: Mill, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @mill.task
@@ -348,7 +348,7 @@ async def test_the_files_of_a_large_batch_come_page_by_page(
 async def test_a_job_is_not_claimed_before_its_file_is_on_the_disk(
     mill: Mill, sql: psycopg.Connection[Any], files: Path, read: Any
 ) -> None:
-    """There is no name to submit before the file is durable: `save` returns after that."""
+    """`save` returns only when the file is durable, so there is no id to submit before that."""
 
     async def slowly() -> AsyncIterator[bytes]:
         assert one(sql, "select count(*) from batchmill.jobs") == (0,)

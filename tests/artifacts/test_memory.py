@@ -1,4 +1,4 @@
-"""Hundreds of megabytes go in, come out and are packed, and the process grows by little of that."""
+"""Large files are saved, read and archived with bounded memory."""
 
 import subprocess
 import sys
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-# Buffers of a few blocks, threads and what the interpreter keeps; the file would be much more.
-MOST = 50
+# In megabytes: buffers, threads and the interpreter. A file in memory would take much more.
+MAX_GROWTH = 50
 
 PROGRAM = """
 import asyncio, hashlib, os, resource, sys
@@ -54,7 +54,7 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("server", ["pg18"], indirect=True)
 @pytest.mark.parametrize(("where", "megabytes"), [("local", 300), ("objects", 100)])
-def test_files_larger_than_memory_go_through(
+def test_memory_does_not_grow_with_the_size_of_files(
     where: str, megabytes: int, dsn: str, files: Path, request: pytest.FixtureRequest
 ) -> None:
     store = str(files) if where == "local" else request.getfixturevalue("objects")
@@ -65,4 +65,4 @@ def test_files_larger_than_memory_go_through(
         timeout=110,
     )
     assert ran.returncode == 0, ran.stderr
-    assert int(ran.stdout) < MOST
+    assert int(ran.stdout) < MAX_GROWTH

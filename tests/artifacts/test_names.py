@@ -1,4 +1,4 @@
-"""Names of files: what users give, and what the server makes of it."""
+"""File names and media types: what users provide, and what the server stores."""
 
 import unicodedata
 from typing import Any
@@ -36,7 +36,7 @@ DEVICES = {"con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n
 
 
 @given(names)
-def test_a_name_is_one_on_every_system(name: str) -> None:
+def test_a_safe_name_is_valid_on_every_system(name: str) -> None:
     safe = safe_name(name)
     assert 1 <= len(safe.encode()) <= 200
     assert not set(safe) & set('/\\<>:"|?*')
@@ -46,7 +46,7 @@ def test_a_name_is_one_on_every_system(name: str) -> None:
 
 
 @given(names)
-def test_a_safe_name_stays_as_it_is(name: str) -> None:
+def test_safe_name_is_idempotent(name: str) -> None:
     assert safe_name(safe_name(name)) == safe_name(name)
 
 
@@ -65,7 +65,7 @@ def test_a_safe_name_stays_as_it_is(name: str) -> None:
         ("x" * 300 + ".pdf", "x" * 196 + ".pdf"),
     ],
 )
-def test_names_for_example(given: str, safe: str) -> None:
+def test_safe_name_returns_the_expected_name(given: str, safe: str) -> None:
     assert safe_name(given) == safe
 
 
@@ -77,7 +77,7 @@ def test_names_in_an_archive_are_distinct_and_safe(given: list[str]) -> None:
     assert all(safe_name(name) == name for name in made)
 
 
-def test_names_are_numbered_in_front_of_their_suffix() -> None:
+def test_duplicate_names_are_numbered_before_their_suffix() -> None:
     taken = Names("manifest.json")
     wishes = ["report.pdf", "Report.PDF", "report.pdf", "manifest.json", "report (2).pdf"]
     assert [taken.take(name) for name in wishes] == [
@@ -89,13 +89,13 @@ def test_names_are_numbered_in_front_of_their_suffix() -> None:
     ]
 
 
-def test_ten_thousand_files_of_one_name_are_named_at_once() -> None:
+def test_ten_thousand_equal_names_are_numbered() -> None:
     taken = Names()
     assert [taken.take("a.txt") for _ in range(10_000)][-1] == "a (10000).txt"
 
 
 @pytest.mark.parametrize(
-    ("given", "name", "found"),
+    ("given", "name", "expected"),
     [
         (None, "a.pdf", "application/pdf"),
         (None, "a.unheard-of", "application/octet-stream"),
@@ -103,14 +103,14 @@ def test_ten_thousand_files_of_one_name_are_named_at_once() -> None:
         ("application/vnd.api+json", "a", "application/vnd.api+json"),
     ],
 )
-def test_a_type_is_what_is_given_or_what_the_name_says(
-    given: str | None, name: str, found: str
+def test_a_media_type_is_the_given_one_or_guessed_from_the_name(
+    given: str | None, name: str, expected: str
 ) -> None:
-    assert checked_type(given, name) == found
+    assert checked_type(given, name) == expected
 
 
 @pytest.mark.parametrize("given", ["", "text", "text/", "a/b\r\nX: y", "a b/c", "x/" + "y" * 80])
-def test_what_is_no_type_is_refused(given: str) -> None:
+def test_an_invalid_media_type_is_refused(given: str) -> None:
     with pytest.raises(InvalidInput):
         checked_type(given, "a")
 
@@ -129,6 +129,6 @@ def test_a_reference_is_plain_json_in_a_typed_payload() -> None:
 
 
 @pytest.mark.parametrize("given", ["", "x", "6a3f9e0c", None, 7])
-def test_what_names_no_artifact_is_not_found(given: Any) -> None:
+def test_an_invalid_artifact_id_is_not_found(given: Any) -> None:
     with pytest.raises(NotFound):
         artifact_id(given)

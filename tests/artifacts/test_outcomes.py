@@ -1,4 +1,4 @@
-"""What becomes of the files of an attempt, by how it ends; and who comes first when both move."""
+"""The outcome of an attempt decides whether its files are kept. Also covers races between them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,7 +68,7 @@ ENDS: dict[str, tuple[Callable[[Claim], Outcome], str]] = {
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_files_are_kept_exactly_if_the_attempt_ended_well(
+def test_files_are_kept_only_if_the_attempt_succeeded(
     how: str, engine: Engine, claim: Claim
 ) -> None:
     ends, expected = ENDS[how]
@@ -78,17 +78,17 @@ def test_files_are_kept_exactly_if_the_attempt_ended_well(
 
 
 @pytest.mark.parametrize("how", ["completed", "advanced", "failed"])
-def test_a_turn_settles_files_too(how: str, engine: Engine, claim: Claim) -> None:
+def test_finish_and_claim_also_decides_about_files(how: str, engine: Engine, claim: Claim) -> None:
     ends, expected = ENDS[how]
     artifact = written(engine, claim)
     worker = engine.worker("work")
-    refused, claimed = engine.turn(worker, "work", ended=[ends(claim)])
+    refused, claimed = engine.finish_and_claim(worker, "work", ended=[ends(claim)])
     assert refused == [] and len(claimed) == 1
     assert state(engine, artifact) == expected
 
 
 @pytest.mark.parametrize("how", ["completed", "advanced"])
-def test_a_job_that_was_cancelled_meanwhile_keeps_no_file(
+def test_a_job_cancelled_while_running_keeps_no_file(
     how: str, engine: Engine, claim: Claim
 ) -> None:
     artifact = written(engine, claim)
@@ -98,19 +98,21 @@ def test_a_job_that_was_cancelled_meanwhile_keeps_no_file(
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_what_is_still_being_written_is_not_kept(how: str, engine: Engine, claim: Claim) -> None:
-    """A handler that does not wait for its own file gets none; who writes it may take an hour."""
+def test_a_file_that_is_still_being_written_is_not_kept(
+    how: str, engine: Engine, claim: Claim
+) -> None:
+    """A handler must wait for its files. The writer may still be active for an hour."""
     artifact = begin(engine, claim)
     engine.finish(ENDS[how][0](claim))
     assert state(engine, artifact) == "gone"
     assert end(engine, artifact) is None
-    assert engine.rows("select * from batchmill.collect_litter(9)") == []
+    assert engine.rows("select * from batchmill.collect_garbage(9)") == []
     engine.advance_clock(3601)
-    assert len(engine.rows("select * from batchmill.collect_litter(9)")) == 1
+    assert len(engine.rows("select * from batchmill.collect_garbage(9)")) == 1
 
 
-def test_a_block_settles_each_attempt_by_its_own_end(engine: Engine, claim: Claim) -> None:
-    """Among many that wrote nothing, and beside one that goes on."""
+def test_a_block_applies_each_outcome_to_its_own_files(engine: Engine, claim: Claim) -> None:
+    """Most attempts of the block have no files, and one attempt is still running."""
     engine.batch("work", 300)
     claims = engine.claim(engine.worker("work"), "work", want=300)
     files = {c.id: written(engine, c) for c in (claims[3], claims[40], claims[77], claims[99])}
@@ -123,7 +125,7 @@ def test_a_block_settles_each_attempt_by_its_own_end(engine: Engine, claim: Clai
     assert engine.complete(going_on) == []
 
 
-def test_a_stale_attempt_begins_and_ends_no_file(engine: Engine, claim: Claim) -> None:
+def test_a_stale_attempt_cannot_begin_or_end_a_file(engine: Engine, claim: Claim) -> None:
     late = begin(engine, claim)
     engine.release(claim)
     assert begin(engine, claim) is None
@@ -131,7 +133,7 @@ def test_a_stale_attempt_begins_and_ends_no_file(engine: Engine, claim: Claim) -
     assert state(engine, late) == "gone"
 
 
-def test_the_outcome_of_a_stale_attempt_settles_nothing_of_the_newest(
+def test_the_outcome_of_a_stale_attempt_does_not_affect_newer_files(
     engine: Engine, claim: Claim
 ) -> None:
     stale = written(engine, claim)
@@ -156,7 +158,7 @@ def test_a_file_that_a_checkpoint_names_is_kept_for_later_attempts(
     assert (state(engine, named), state(engine, other)) == ("kept", "gone")
 
 
-def test_a_checkpoint_of_a_stale_attempt_keeps_nothing(engine: Engine, claim: Claim) -> None:
+def test_a_checkpoint_of_a_stale_attempt_keeps_no_file(engine: Engine, claim: Claim) -> None:
     artifact = written(engine, claim)
     engine.release(claim)
     save = "select batchmill.save_checkpoint(%s, %s, 'download', %s::json)"
@@ -164,7 +166,7 @@ def test_a_checkpoint_of_a_stale_attempt_keeps_nothing(engine: Engine, claim: Cl
     assert state(engine, artifact) == "gone"
 
 
-def test_a_checkpoint_keeps_no_file_of_another_job(engine: Engine, claim: Claim) -> None:
+def test_a_checkpoint_does_not_keep_a_file_of_another_job(engine: Engine, claim: Claim) -> None:
     (other,) = engine.claim(engine.worker("work"), "work", want=1)
     foreign = written(engine, other)
     save = "select batchmill.save_checkpoint(%s, %s, 'x', %s::json)"
@@ -172,7 +174,7 @@ def test_a_checkpoint_keeps_no_file_of_another_job(engine: Engine, claim: Claim)
     assert state(engine, foreign) == "stored"
 
 
-def test_who_ends_an_attempt_waits_for_a_file_that_is_about_to_be_stored(
+def test_ending_an_attempt_waits_for_a_file_that_is_being_stored(
     sessions: Callable[[], Engine], engine: Engine, claim: Claim
 ) -> None:
     writer, artifact = sessions(), begin(engine, claim)
@@ -183,10 +185,10 @@ def test_who_ends_an_attempt_waits_for_a_file_that_is_about_to_be_stored(
     assert state(engine, artifact) == "kept"
 
 
-def test_who_stores_a_file_waits_for_an_attempt_that_is_about_to_end(
+def test_storing_a_file_waits_for_an_attempt_that_is_ending(
     sessions: Callable[[], Engine], engine: Engine, claim: Claim
 ) -> None:
-    """It was not stored when that was decided, so it does not count; and nobody is in a deadlock."""
+    """The file was not stored when the attempt ended, so it is not kept. There is no deadlock."""
     writer, artifact, stored = sessions(), begin(engine, claim), written(engine, claim)
     with engine.conn.transaction():
         assert engine.complete(claim) == []
@@ -195,7 +197,7 @@ def test_who_stores_a_file_waits_for_an_attempt_that_is_about_to_end(
     assert (state(engine, artifact), state(engine, stored)) == ("gone", "kept")
 
 
-def test_a_file_that_is_begun_while_the_attempt_ends_is_settled_with_it(
+def test_a_file_that_is_begun_while_the_attempt_ends_is_not_kept(
     sessions: Callable[[], Engine], engine: Engine, claim: Claim
 ) -> None:
     writer = sessions()
@@ -208,10 +210,10 @@ def test_a_file_that_is_begun_while_the_attempt_ends_is_settled_with_it(
 
 
 @pytest.mark.parametrize("how", ["completed", "failed", "lost"])
-def test_a_file_that_is_stored_in_the_last_moment_is_settled_too(
+def test_a_file_stored_just_before_the_attempt_ends_follows_its_outcome(
     how: str, sessions: Callable[[], Engine], engine: Engine, claim: Claim
 ) -> None:
-    """Its job is about to go, and somebody keeps that from happening for a moment."""
+    """A lock on the job's row delays the outcome until the file is stored."""
     writer, holder = sessions(), sessions()
     ends, expected = ENDS[how]
     retried = outcome.lost(claim, Retry(attempts=1), 0.5) if how == "lost" else ends(claim)

@@ -1,4 +1,4 @@
-"""Handing files in: what is stored, what is refused, and that a failure leaves nothing."""
+"""Saving files: what is stored, what is refused, and that a failure leaves nothing."""
 
 import asyncio
 import os
@@ -25,12 +25,12 @@ from batchmill import (
 from batchmill.artifacts import upload
 from batchmill.artifacts.storage import BLOCK, Storage
 from tests.artifacts.tools import (
-    Tap,
-    all_wrong,
+    ManualSource,
+    all_violations,
     chunks,
     collect,
     cut_after,
-    is_right,
+    has_content,
     nothing_is_left,
     states,
     stored_bytes,
@@ -42,35 +42,35 @@ CONTENT = os.urandom(2 * BLOCK + 77)
 
 
 @pytest.fixture(autouse=True)
-def is_right_in_the_end(sql: psycopg.Connection[Any], files: Path) -> Any:
+def check_invariants(sql: psycopg.Connection[Any], files: Path) -> Any:
     yield
-    assert all_wrong(sql, files) == []
+    assert all_violations(sql, files) == []
 
 
-@pytest.mark.parametrize("form", ["bytes", "path", "chunks", "crumbs", "view"])
-async def test_a_file_is_stored_from_whatever_it_is_made_of(
+@pytest.mark.parametrize("form", ["bytes", "path", "chunks", "small_chunks", "view"])
+async def test_a_file_is_stored_from_every_kind_of_source(
     mill: Mill, tmp_path: Path, form: str
 ) -> None:
     path = tmp_path / "source"
     path.write_bytes(CONTENT)
-    crumbs = (CONTENT[place : place + 1000] for place in range(0, len(CONTENT), 1000))
+    small_chunks = (CONTENT[place : place + 1000] for place in range(0, len(CONTENT), 1000))
     source: Any = {
         "bytes": CONTENT,
         "path": path,
         "chunks": chunks(CONTENT[:5], b"", CONTENT[5:]),
-        "crumbs": chunks(*crumbs),
+        "small_chunks": chunks(*small_chunks),
         "view": memoryview(CONTENT),
     }[form]
     record = await mill.artifacts.save("folder/data.bin", source)
-    assert is_right(record, CONTENT)
+    assert has_content(record, CONTENT)
     assert (record.name, record.state, record.kind) == ("data.bin", "kept", "input")
     assert await mill.artifacts.read(record.id) == CONTENT
 
 
-async def test_a_file_lies_in_every_store_as_it_was_given(dsn: str, storage: Storage) -> None:
+async def test_every_storage_returns_the_saved_content(dsn: str, storage: Storage) -> None:
     async with Mill(dsn, artifacts=storage) as mill:
         record = await mill.artifacts.save("a.bin", CONTENT)
-        assert is_right(record, CONTENT)
+        assert has_content(record, CONTENT)
         assert await mill.artifacts.read(record) == CONTENT
         middle = [part async for part in await mill.artifacts.open(record, 10, BLOCK + 10)]
         assert b"".join(middle) == CONTENT[10 : BLOCK + 10]
@@ -79,10 +79,10 @@ async def test_a_file_lies_in_every_store_as_it_was_given(dsn: str, storage: Sto
             await storage.read(record.storage_key, 0, 1)
 
 
-async def test_an_upload_that_is_given_up_at_any_moment_leaves_nothing(
+async def test_an_upload_cancelled_at_any_moment_leaves_nothing(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
-    """Also while its row is being made, of which the caller never hears."""
+    """Also while its row is inserted, when the caller does not know the id yet."""
     ended: Counter[str] = Counter()
 
     async def give_up(seconds: float) -> None:
@@ -103,7 +103,7 @@ async def test_an_upload_that_is_given_up_at_any_moment_leaves_nothing(
     assert stored_bytes(sql) == 0
 
 
-async def test_a_record_of_another_tenant_opens_nothing(mill: Mill) -> None:
+async def test_a_record_of_another_tenant_cannot_be_opened(mill: Mill) -> None:
     record = await mill.artifacts.save("a", b"secret", tenant="ada")
     for use in (mill.as_tenant("bob").artifacts.open, mill.as_tenant("bob").artifacts.url):
         with pytest.raises(NotFound):
@@ -111,24 +111,24 @@ async def test_a_record_of_another_tenant_opens_nothing(mill: Mill) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(None, None), (3, None), (None, 3), (2, 99), (9, 2)])
-async def test_a_part_is_opened(mill: Mill, start: int | None, end: int | None) -> None:
+async def test_a_byte_range_is_opened(mill: Mill, start: int | None, end: int | None) -> None:
     record = await mill.artifacts.save("a", b"0123456789")
     parts = [part async for part in await mill.artifacts.open(record, start, end)]
     assert b"".join(parts) == b"0123456789"[start:end]
 
 
-async def test_an_empty_file_is_a_file(mill: Mill) -> None:
+async def test_an_empty_file_can_be_saved(mill: Mill) -> None:
     record = await mill.artifacts.save("empty.txt", b"")
-    assert is_right(record, b"") and await mill.artifacts.read(record) == b""
+    assert has_content(record, b"") and await mill.artifacts.read(record) == b""
 
 
 @pytest.mark.parametrize("source", ["text", 7, None, ["a", "b"]])
-async def test_what_no_file_is_made_of_is_refused(mill: Mill, source: Any) -> None:
-    with pytest.raises(InvalidInput, match="made from bytes"):
+async def test_an_unsupported_source_is_refused(mill: Mill, source: Any) -> None:
+    with pytest.raises(InvalidInput, match="must be bytes"):
         await mill.artifacts.save("a", source)
 
 
-async def test_a_path_that_leads_nowhere_is_refused(
+async def test_an_unreadable_path_is_refused(
     mill: Mill, sql: psycopg.Connection[Any], files: Path, tmp_path: Path
 ) -> None:
     for path in (tmp_path / "nothing", tmp_path):
@@ -137,7 +137,7 @@ async def test_a_path_that_leads_nowhere_is_refused(
     assert nothing_is_left(sql, files)
 
 
-async def test_an_upload_that_is_cut_halfway_leaves_nothing(
+async def test_an_upload_whose_client_disconnects_leaves_nothing(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     for parts in ([], [b"few"], [os.urandom(BLOCK)] * 80):
@@ -149,10 +149,10 @@ async def test_an_upload_that_is_cut_halfway_leaves_nothing(
 async def test_an_upload_that_is_cancelled_leaves_nothing(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
-    tap = Tap()
-    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
-    tap.give(os.urandom(BLOCK), os.urandom(5))
-    await tap.drained()
+    source = ManualSource()
+    saving = asyncio.create_task(mill.artifacts.save("a", source.chunks()))
+    source.send(os.urandom(BLOCK), os.urandom(5))
+    await source.drained()
     assert states(sql) == {"writing": 1}
     saving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -160,7 +160,7 @@ async def test_an_upload_that_is_cancelled_leaves_nothing(
     assert nothing_is_left(sql, files)
 
 
-async def test_a_row_is_there_before_the_first_byte(
+async def test_the_row_exists_before_the_first_byte(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     async def look() -> AsyncIterator[bytes]:
@@ -178,10 +178,10 @@ async def test_fewer_or_more_bytes_than_announced_are_refused(
         with pytest.raises(InvalidInput, match="announced"):
             await mill.artifacts.save("a", CONTENT, size=size)
     assert nothing_is_left(sql, files)
-    assert is_right(await mill.artifacts.save("a", CONTENT, size=len(CONTENT)), CONTENT)
+    assert has_content(await mill.artifacts.save("a", CONTENT, size=len(CONTENT)), CONTENT)
 
 
-async def test_a_file_over_its_limit_is_refused_and_one_at_it_is_not(
+async def test_a_file_over_its_limit_is_refused_and_one_at_the_limit_is_stored(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     with pytest.raises(ArtifactTooLarge):
@@ -193,7 +193,7 @@ async def test_a_file_over_its_limit_is_refused_and_one_at_it_is_not(
 
 
 async def never() -> AsyncIterator[bytes]:
-    raise AssertionError("Nobody should have asked for the bytes.")
+    raise AssertionError("The bytes must not be read.")
     yield b""
 
 
@@ -203,7 +203,7 @@ async def test_a_negative_number_of_bytes_is_refused(mill: Mill, bounds: Any) ->
         await mill.artifacts.save("a", b"", **bounds)
 
 
-async def test_a_quota_holds_before_and_while_bytes_come(
+async def test_a_quota_is_enforced_before_and_during_an_upload(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     await mill.artifacts.save("a", bytes(600), quota=1000)
@@ -217,7 +217,7 @@ async def test_a_quota_holds_before_and_while_bytes_come(
     assert stored_bytes(sql) == 1000
 
 
-async def test_two_uploads_at_once_cannot_overrun_a_quota(
+async def test_concurrent_uploads_cannot_exceed_a_quota(
     mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
     part, quota = os.urandom(BLOCK), 10 * BLOCK
@@ -228,15 +228,13 @@ async def test_two_uploads_at_once_cannot_overrun_a_quota(
     assert stored_bytes(sql) == 6 * BLOCK * (4 - len(refused))
 
 
-async def test_the_quota_of_one_tenant_is_no_concern_of_another(
-    mill: Mill, sql: psycopg.Connection[Any]
-) -> None:
+async def test_a_quota_applies_to_one_tenant(mill: Mill, sql: psycopg.Connection[Any]) -> None:
     await mill.artifacts.save("a", bytes(90), tenant="ada", quota=100)
     await mill.artifacts.save("a", bytes(90), tenant="bob", quota=100)
     assert (stored_bytes(sql, "ada"), stored_bytes(sql, "bob")) == (90, 90)
 
 
-async def test_a_tenants_view_stores_and_reads_its_own(
+async def test_a_tenant_client_stores_and_reads_only_its_own_files(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
@@ -255,13 +253,13 @@ async def test_a_tenants_view_stores_and_reads_its_own(
     assert nothing_is_left(sql, files)
 
 
-async def test_a_tenant_cannot_write_rows_by_itself(mill: Mill) -> None:
+async def test_a_tenant_cannot_write_rows_directly(mill: Mill) -> None:
     ada = mill.as_tenant("ada")
     for statement in (
         "update batchmill.artifacts set storage_key = 'x'",
         "insert into batchmill.artifact_uses (artifact_id, tenant) values (gen_random_uuid(), 'ada')",
         "update batchmill.usage set stored_bytes = 0",
-        "select batchmill.collect_litter(10)",
+        "select batchmill.collect_garbage(10)",
         "select batchmill.begin_output(1, 1, 'a', 'b/c', gen_random_uuid())",
     ):
         with pytest.raises(ConfigurationError, match="permission denied"):
@@ -280,18 +278,18 @@ async def test_an_unknown_file_is_not_found(mill: Mill, which: Any) -> None:
 async def test_a_file_is_not_found_while_it_is_written(
     mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
-    tap = Tap()
-    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
-    tap.give(b"x")
-    await tap.drained()
+    source = ManualSource()
+    saving = asyncio.create_task(mill.artifacts.save("a", source.chunks()))
+    source.send(b"x")
+    await source.drained()
     (id,) = one(sql, "select id from batchmill.artifacts")
     with pytest.raises(NotFound):
         await mill.artifacts.get(id)
-    tap.give(None)
+    source.send(None)
     assert (await saving).id == id
 
 
-async def test_a_deleted_file_is_gone_at_once(
+async def test_a_deleted_file_is_removed_immediately(
     mill: Mill, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     record = await mill.artifacts.save("a", CONTENT)
@@ -301,7 +299,7 @@ async def test_a_deleted_file_is_gone_at_once(
         await mill.artifacts.delete(record)
 
 
-async def test_what_nobody_takes_expires_after_a_day(
+async def test_an_unused_file_expires_after_a_day(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], files: Path
 ) -> None:
     record = await mill.artifacts.save("a", CONTENT)
@@ -314,7 +312,7 @@ async def test_what_nobody_takes_expires_after_a_day(
     assert nothing_is_left(sql, files)
 
 
-async def test_an_upload_that_is_silent_for_an_hour_is_given_up(
+async def test_an_upload_without_bytes_for_an_hour_is_aborted(
     mill: Mill,
     dsn: str,
     sql: psycopg.Connection[Any],
@@ -322,40 +320,40 @@ async def test_an_upload_that_is_silent_for_an_hour_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(upload, "QUIET", 0.0)
-    tap = Tap()
-    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
-    tap.give(os.urandom(2 * BLOCK))
-    await tap.drained()
+    source = ManualSource()
+    saving = asyncio.create_task(mill.artifacts.save("a", source.chunks()))
+    source.send(os.urandom(2 * BLOCK))
+    await source.drained()
     await collect(dsn, files, "59m")
     assert states(sql) == {"writing": 1}
     await collect(dsn, files, "61m")
     assert nothing_is_left(sql, files)
-    tap.give(b"late", None)
-    with pytest.raises(LeaseLost, match="no bytes came for an hour"):
+    source.send(b"late", None)
+    with pytest.raises(LeaseLost, match="no bytes arrived for an hour"):
         await saving
     assert nothing_is_left(sql, files)
 
 
-async def test_a_slow_upload_is_heard_of(
+async def test_a_slow_upload_updates_its_row(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload, "QUIET", 0.0)
     written_at = "select written_at from batchmill.artifacts"
-    tap = Tap()
-    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks()))
-    tap.give(b"a")
-    await tap.drained()
+    source = ManualSource()
+    saving = asyncio.create_task(mill.artifacts.save("a", source.chunks()))
+    source.send(b"a")
+    await source.drained()
     before = one(sql, written_at)
-    tap.give(b"b")
+    source.send(b"b")
     await until(lambda: one(sql, written_at) > before)
-    tap.give(None)
-    assert is_right(await saving, b"ab")
+    source.send(None)
+    assert has_content(await saving, b"ab")
 
 
-async def test_a_store_that_fails_leaves_no_row(
+async def test_a_storage_error_leaves_no_row(
     dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
-    """Below a file there can be no directory, for root neither."""
+    """A directory cannot be created below a regular file, not even by root."""
     (tmp_path / "file").touch()
     async with Mill(dsn, artifacts=tmp_path / "file" / "artifacts") as mill:
         with pytest.raises(StorageError):
@@ -363,14 +361,14 @@ async def test_a_store_that_fails_leaves_no_row(
     assert states(sql) == {}
 
 
-async def test_what_the_database_does_not_hear_of_is_found_later(
+async def test_a_file_that_was_not_recorded_is_collected_later(
     mill: Mill,
     dsn: str,
     sql: psycopg.Connection[Any],
     files: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The bytes are durable, and then Postgres is away: also while this cleans up."""
+    """The bytes are durable, then the connection fails, also during the clean-up."""
     fail_at(monkeypatch, mill, "end_artifact", "give_up_artifact")
     with pytest.raises(OSError, match="gone"):
         await mill.artifacts.save("a", CONTENT)
@@ -379,18 +377,18 @@ async def test_what_the_database_does_not_hear_of_is_found_later(
     assert nothing_is_left(sql, files)
 
 
-async def test_a_file_that_the_database_keeps_after_all_has_its_bytes(
+async def test_a_recorded_file_keeps_its_bytes_if_the_answer_is_lost(
     mill: Mill,
     dsn: str,
     sql: psycopg.Connection[Any],
     files: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The answer to the last step is lost, but not the step."""
+    """The last step commits, but its answer is lost."""
     fail_at(monkeypatch, mill, "give_up_artifact", after=("end_artifact",))
     with pytest.raises(OSError, match="gone"):
         await mill.artifacts.save("a", CONTENT)
-    assert states(sql) == {"kept": 1} and all_wrong(sql, files) == []
+    assert states(sql) == {"kept": 1} and all_violations(sql, files) == []
     await collect(dsn, files, "25h")
     assert nothing_is_left(sql, files)
 
@@ -403,15 +401,15 @@ def fail_at(
     async def rows(name: str, /, **params: Any) -> Any:
         if name in names:
             raise OSError("The connection is gone.")
-        found = await real(name, **params)
+        result = await real(name, **params)
         if name in after:
             raise OSError("The connection is gone.")
-        return found
+        return result
 
     monkeypatch.setattr(mill.database, "rows", rows)
 
 
-def test_plain_code_stores_files_too(dsn: str, files: Path) -> None:
+def test_sync_code_stores_files(dsn: str, files: Path) -> None:
     mill = Mill(dsn, artifacts=files)
     try:
         record = mill.sync.run(mill.sync.artifacts.save("a", CONTENT))
@@ -420,7 +418,7 @@ def test_plain_code_stores_files_too(dsn: str, files: Path) -> None:
         mill.sync.close()
 
 
-async def test_files_lie_in_the_home_unless_told_otherwise(
+async def test_files_are_stored_in_the_home_unless_configured_otherwise(
     dsn: str, tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Mill(dsn, home=tmp_path) as mill:
@@ -434,14 +432,14 @@ async def test_files_lie_in_the_home_unless_told_otherwise(
         await mill.artifacts.delete(record)
 
 
-async def test_an_upload_of_unknown_size_leaves_room_for_others(
+async def test_an_upload_of_unknown_size_does_not_reserve_the_quota(
     mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
-    tap = Tap()
-    saving = asyncio.create_task(mill.artifacts.save("a", tap.chunks(), quota=10 * BLOCK))
-    tap.give(os.urandom(BLOCK))
-    await tap.drained()
+    source = ManualSource()
+    saving = asyncio.create_task(mill.artifacts.save("a", source.chunks(), quota=10 * BLOCK))
+    source.send(os.urandom(BLOCK))
+    await source.drained()
     await mill.artifacts.save("b", bytes(8 * BLOCK), quota=10 * BLOCK)
-    tap.give(None)
+    source.send(None)
     await saving
     assert stored_bytes(sql) == 9 * BLOCK

@@ -1,4 +1,4 @@
-"""What every artifact store does, on a real disk and on a real S3-compatible server."""
+"""The behaviour of every storage, on a real disk and on a real S3-compatible server."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from batchmill.artifacts.objects import PART, ObjectStorage
 from batchmill.artifacts.storage import BLOCK, Storage, open_storage
 from batchmill.errors import ConfigurationError, StorageError
 from tests.artifacts.objects import ObjectServer
-from tests.artifacts.tools import Tap, chunks
+from tests.artifacts.tools import ManualSource, chunks
 from tests.invariants import files_in
 from tests.library.tools import until
 
@@ -29,7 +29,7 @@ async def content(storage: Storage, key: str, start: int, end: int) -> bytes:
     return b"".join([chunk async for chunk in await storage.read(key, start, end)])
 
 
-async def is_there(storage: Storage, key: str) -> bool:
+async def exists(storage: Storage, key: str) -> bool:
     try:
         await content(storage, key, 0, 1)
     except StorageError:
@@ -37,7 +37,7 @@ async def is_there(storage: Storage, key: str) -> bool:
     return True
 
 
-async def test_what_was_written_is_read(storage: Storage) -> None:
+async def test_written_content_is_read_back(storage: Storage) -> None:
     parts = [os.urandom(3 * BLOCK), b"", os.urandom(17), os.urandom(9 * BLOCK)]
     await storage.write(KEY, chunks(*parts), HEADERS)
     whole = b"".join(parts)
@@ -45,12 +45,12 @@ async def test_what_was_written_is_read(storage: Storage) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (5, 9), (9, 10), (0, 10), (4, 4)])
-async def test_a_part_is_read(storage: Storage, start: int, end: int) -> None:
+async def test_a_byte_range_is_read(storage: Storage, start: int, end: int) -> None:
     await storage.write(KEY, chunks(b"01234", b"56789"), HEADERS)
     assert await content(storage, KEY, start, end) == b"0123456789"[start:end]
 
 
-async def test_an_empty_file_is_a_file(storage: Storage) -> None:
+async def test_an_empty_file_can_be_stored(storage: Storage) -> None:
     await storage.write(KEY, chunks(), HEADERS)
     assert await content(storage, KEY, 0, 0) == b""
 
@@ -61,34 +61,34 @@ async def test_reading_can_stop_in_the_middle(storage: Storage) -> None:
         assert len(await anext(blocks)) >= BLOCK
 
 
-async def test_a_file_that_is_too_short_is_noticed(storage: Storage) -> None:
+async def test_reading_past_the_end_of_a_file_fails(storage: Storage) -> None:
     await storage.write(KEY, chunks(b"abc"), HEADERS)
     with pytest.raises(StorageError):
         await content(storage, KEY, 0, 5)
 
 
-async def test_what_is_not_there_is_told_before_the_first_byte(storage: Storage) -> None:
+async def test_reading_a_missing_file_fails_before_the_first_byte(storage: Storage) -> None:
     with pytest.raises(StorageError):
         await storage.read(KEY, 0, 1)
 
 
-async def test_files_are_deleted_and_those_not_there_are_no_error(storage: Storage) -> None:
+async def test_delete_removes_files_and_ignores_missing_ones(storage: Storage) -> None:
     await storage.write(KEY, chunks(b"a"), HEADERS)
     await storage.write(OTHER, chunks(b"b"), HEADERS)
     await storage.delete([f"{KEY}.3", KEY, OTHER])
     await storage.delete([KEY, OTHER])
-    assert not await is_there(storage, KEY) and not await is_there(storage, OTHER)
+    assert not await exists(storage, KEY) and not await exists(storage, OTHER)
 
 
 async def test_a_source_that_fails_leaves_nothing(
     storage: Storage, request: pytest.FixtureRequest, files: Path
 ) -> None:
-    """Its own error comes through, however much was written by then."""
+    """The error of the source is raised, no matter how much was written before."""
 
     async def source(*parts: bytes) -> AsyncIterator[bytes]:
         for part in parts:
             yield part
-        await parts_stored(storage, request, sum(map(len, parts)))
+        await wait_for_parts(storage, request, sum(map(len, parts)))
         raise ZeroDivisionError
 
     for parts in ([], [b"few"], [os.urandom(BLOCK)] * LARGE):
@@ -100,50 +100,52 @@ async def test_a_source_that_fails_leaves_nothing(
 async def test_a_writer_that_is_cancelled_leaves_nothing(
     storage: Storage, request: pytest.FixtureRequest, files: Path
 ) -> None:
-    tap = Tap()
-    writing = asyncio.create_task(storage.write(KEY, tap.chunks(), HEADERS))
-    tap.give(*[os.urandom(BLOCK)] * LARGE)
-    await tap.drained()
-    await parts_stored(storage, request, LARGE * BLOCK)
+    source = ManualSource()
+    writing = asyncio.create_task(storage.write(KEY, source.chunks(), HEADERS))
+    source.send(*[os.urandom(BLOCK)] * LARGE)
+    await source.drained()
+    await wait_for_parts(storage, request, LARGE * BLOCK)
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
     assert await left_over(storage, request, files) == []
 
 
-async def parts_stored(storage: Storage, request: pytest.FixtureRequest, size: int) -> None:
-    """An object store may keep a part that arrives while its upload is aborted, so all parts of a
-    file of this size have to be there before that."""
+async def wait_for_parts(storage: Storage, request: pytest.FixtureRequest, size: int) -> None:
+    """Waits until the server has all parts of a file of this size.
+
+    An object store may keep a part that arrives while its upload is aborted.
+    """
     if not isinstance(storage, LocalStorage):
         server: ObjectServer = request.getfixturevalue("object_server")
         await until(lambda: server.unfinished_parts() >= size // PART)
 
 
 async def left_over(storage: Storage, request: pytest.FixtureRequest, files: Path) -> list[str]:
-    """Whatever there is, seen or unseen."""
-    found = [KEY] if await is_there(storage, KEY) else []
+    """Files and unfinished uploads that remain."""
+    remaining = [KEY] if await exists(storage, KEY) else []
     if isinstance(storage, LocalStorage):
-        return found + [path.name for path in files_in(files)]
+        return remaining + [path.name for path in files_in(files)]
     server: ObjectServer = request.getfixturevalue("object_server")
-    return found + server.unfinished_uploads()
+    return remaining + server.unfinished_uploads()
 
 
-async def test_nobody_sees_half_a_file(storage: Storage) -> None:
-    tap = Tap()
-    writing = asyncio.create_task(storage.write(KEY, tap.chunks(), HEADERS))
-    tap.give(b"half")
-    await tap.drained()
-    assert not await is_there(storage, KEY)
-    tap.give(None)
+async def test_a_partial_file_is_not_visible(storage: Storage) -> None:
+    source = ManualSource()
+    writing = asyncio.create_task(storage.write(KEY, source.chunks(), HEADERS))
+    source.send(b"half")
+    await source.drained()
+    assert not await exists(storage, KEY)
+    source.send(None)
     await writing
     assert await content(storage, KEY, 0, 4) == b"half"
 
 
-async def test_a_local_store_removes_what_a_writer_that_died_left(files: Path) -> None:
-    storage, tap = LocalStorage(files), Tap()
-    writing = asyncio.create_task(storage.write(KEY, tap.chunks(), HEADERS))
-    tap.give(b"half", b"of it")
-    await tap.drained()
+async def test_local_storage_deletes_the_partial_file_of_a_dead_writer(files: Path) -> None:
+    storage, source = LocalStorage(files), ManualSource()
+    writing = asyncio.create_task(storage.write(KEY, source.chunks(), HEADERS))
+    source.send(b"half", b"of it")
+    await source.drained()
     assert len(list(files_in(files))) == 1
     await storage.delete([KEY])
     assert list(files_in(files)) == []
@@ -151,7 +153,7 @@ async def test_a_local_store_removes_what_a_writer_that_died_left(files: Path) -
     await asyncio.wait({writing})
 
 
-async def test_files_are_their_owners_alone(files: Path) -> None:
+async def test_only_the_owner_can_access_files(files: Path) -> None:
     await LocalStorage(files).write(KEY, chunks(b"secret"), HEADERS)
     for path in (files, *files.rglob("*")):
         assert path.stat().st_mode & 0o077 == 0
@@ -160,7 +162,7 @@ async def test_files_are_their_owners_alone(files: Path) -> None:
 @pytest.mark.parametrize(
     "key", ["../x", "/etc/passwd", "a/../b", "a//b", "", "a/", "a\0b", "A", "a/..", ".part", "a\n"]
 )
-async def test_a_key_leads_nowhere_else(files: Path, key: str) -> None:
+async def test_an_invalid_key_is_refused(files: Path, key: str) -> None:
     storage = LocalStorage(files)
     with pytest.raises(StorageError):
         await storage.write(key, chunks(b"x"), HEADERS)
@@ -168,7 +170,7 @@ async def test_a_key_leads_nowhere_else(files: Path, key: str) -> None:
         await storage.delete([key])
 
 
-async def test_an_object_store_gives_a_file_to_whoever_has_a_signed_address(objects: str) -> None:
+async def test_object_storage_serves_a_file_by_its_signed_url(objects: str) -> None:
     storage = ObjectStorage(objects)
     await storage.write(KEY, chunks(b"hello"), HEADERS)
     url = await storage.signed_url(KEY, 60)
@@ -180,33 +182,35 @@ async def test_an_object_store_gives_a_file_to_whoever_has_a_signed_address(obje
         urllib.request.urlopen(url.replace("Signature=", "Signature=0"))
 
 
-async def test_a_local_store_signs_nothing(files: Path) -> None:
+async def test_local_storage_has_no_signed_urls(files: Path) -> None:
     assert await LocalStorage(files).signed_url(KEY, 60) is None
 
 
-async def test_an_object_store_that_is_away_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_object_store_raises_storage_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("batchmill.artifacts.objects.RETRIES", {"max_retries": 0})
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for name in ("AWS_ALLOW_HTTP", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "true")
     storage = ObjectStorage("s3://bucket/folder")
-    for trouble in (
+    for operation in (
         storage.write(KEY, chunks(*[os.urandom(BLOCK)] * LARGE), HEADERS),
         storage.read(KEY, 0, 1),
         storage.delete([KEY]),
     ):
-        with pytest.raises(StorageError) as told:
-            await trouble
-        assert "127.0.0.1" not in str(told.value)
+        with pytest.raises(StorageError) as raised:
+            await operation
+        assert "127.0.0.1" not in str(raised.value)
 
 
-def test_a_store_is_found_by_a_path_or_an_address(tmp_path: Path) -> None:
+def test_storage_is_opened_from_a_path_or_a_url(tmp_path: Path) -> None:
     for where in (str(tmp_path), tmp_path, f"file://{tmp_path}"):
         assert isinstance(open_storage(where), LocalStorage)
     assert isinstance(open_storage("s3://bucket/folder"), ObjectStorage)
 
 
 @pytest.mark.parametrize("where", ["file://elsewhere/folder", "s3:///", "ftp://host/folder"])
-def test_an_address_that_is_none_is_refused(where: str) -> None:
+def test_an_invalid_storage_url_is_refused(where: str) -> None:
     with pytest.raises(ConfigurationError):
         open_storage(where)

@@ -1,4 +1,4 @@
-"""Stores that really fail: a disk without space, one that cannot be written, a file cut short."""
+"""Real storage failures: a full disk, a read-only disk, a truncated file."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from batchmill import Artifact, Job, JobFailed, Mill, Retry, StorageError
-from tests.artifacts.tools import all_wrong, collect, nothing_is_left, states
+from tests.artifacts.tools import all_violations, collect, nothing_is_left, states
 from tests.invariants import files_in
 
 ONCE = Retry(attempts=1)
@@ -20,8 +20,8 @@ MEGABYTE = 1_048_576
 
 
 @contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """Within the block, writing beyond that fails for this process: EFBIG, from the kernel."""
+def max_file_size(size: int) -> Iterator[None]:
+    """Within the block, the kernel refuses to write larger files in this process (EFBIG)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -39,7 +39,7 @@ def make(mill: Mill) -> Any:
     return make
 
 
-async def test_a_full_disk_is_told_and_leaves_nothing(
+async def test_a_full_disk_raises_storage_error_and_leaves_nothing(
     dsn: str, sql: psycopg.Connection[Any], disk: Path
 ) -> None:
     async with Mill(dsn, artifacts=disk / "files") as mill:
@@ -50,10 +50,10 @@ async def test_a_full_disk_is_told_and_leaves_nothing(
         assert states(sql) == {"kept": 1}
         assert [path.name for path in files_in(disk)] == [str(kept.id)]
         await mill.artifacts.save("fits", bytes(2 * MEGABYTE))
-    assert all_wrong(sql, disk / "files") == []
+    assert all_violations(sql, disk / "files") == []
 
 
-async def test_a_job_whose_file_does_not_fit_is_not_completed_and_can_be_retried(
+async def test_a_job_whose_file_does_not_fit_fails_and_can_be_retried(
     dsn: str, sql: psycopg.Connection[Any], disk: Path
 ) -> None:
     filler = disk / "filler"
@@ -73,10 +73,10 @@ async def test_a_job_whose_file_does_not_fit_is_not_completed_and_can_be_retried
             filler.unlink()
             await job.retry()
             assert (await job.result()).size == 2 * MEGABYTE
-    assert all_wrong(sql, disk / "files") == []
+    assert all_violations(sql, disk / "files") == []
 
 
-async def test_a_disk_that_cannot_be_written_is_no_end_to_reading(
+async def test_files_on_a_read_only_disk_can_be_read(
     dsn: str, sql: psycopg.Connection[Any], disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Mill(dsn, artifacts=disk / "files") as mill:
@@ -86,17 +86,17 @@ async def test_a_disk_that_cannot_be_written_is_no_end_to_reading(
             await mill.artifacts.save("b", b"after")
         assert await mill.artifacts.read(kept) == b"before"
         await mill.artifacts.delete(kept)
-        assert "will be later" in caplog.text
+        assert "removes it later" in caplog.text
         subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
     await collect(dsn, disk / "files")
     assert nothing_is_left(sql, disk / "files")
 
 
-async def test_a_store_that_fails_in_the_middle_completes_no_job(
+async def test_a_job_fails_if_storage_fails_during_a_write(
     mill: Mill, sql: psycopg.Connection[Any], files: Path, make: Any
 ) -> None:
     async with mill.running():
-        with largest_file(3 * MEGABYTE + 7):
+        with max_file_size(3 * MEGABYTE + 7):
             job = await mill.enqueue(make, 6)
             with pytest.raises(JobFailed) as failure:
                 await job.result()
@@ -104,21 +104,21 @@ async def test_a_store_that_fails_in_the_middle_completes_no_job(
         assert nothing_is_left(sql, files)
         await job.retry()
         assert (await job.result()).size == 6 * MEGABYTE
-    assert all_wrong(sql, files) == []
+    assert all_violations(sql, files) == []
 
 
-async def test_the_error_of_a_store_names_no_path(mill: Mill, files: Path) -> None:
-    with largest_file(MEGABYTE), pytest.raises(StorageError) as refused:
+async def test_a_storage_error_does_not_contain_the_path(mill: Mill, files: Path) -> None:
+    with max_file_size(MEGABYTE), pytest.raises(StorageError) as refused:
         await mill.artifacts.save("a", os.urandom(2 * MEGABYTE))
     assert str(files) not in str(refused.value)
     assert "File too large" in str(refused.value)
 
 
-async def test_a_file_that_the_store_has_lost_is_told_of(mill: Mill, files: Path) -> None:
+async def test_reading_a_truncated_or_missing_file_fails(mill: Mill, files: Path) -> None:
     record = await mill.artifacts.save("a", b"0123456789")
     path = files / record.storage_key
     path.write_bytes(b"01234")
-    with pytest.raises(StorageError, match="lost"):
+    with pytest.raises(StorageError, match="fewer bytes"):
         await mill.artifacts.read(record)
     path.unlink()
     with pytest.raises(StorageError):

@@ -1,4 +1,4 @@
-"""What several of these tests need."""
+"""Helpers that several of these tests use."""
 
 import asyncio
 import hashlib
@@ -22,27 +22,27 @@ async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
 
 
 async def cut_after(*parts: bytes, error: BaseException | None = None) -> AsyncIterator[bytes]:
-    """A client that goes away in the middle."""
+    """A client that sends these parts and then disconnects."""
     for part in parts:
         yield part
-    raise error or ConnectionResetError("The client went away.")
+    raise error or ConnectionResetError("The client disconnected.")
 
 
-class Tap:
-    """Chunks that come when the test says so."""
+class ManualSource:
+    """A source whose chunks the test sends one by one."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._drained = asyncio.Event()
 
-    def give(self, *chunks: bytes | None) -> None:
-        """None is the end."""
+    def send(self, *chunks: bytes | None) -> None:
+        """Sends chunks; None ends the source."""
         self._drained.clear()
         for chunk in chunks:
             self._queue.put_nowait(chunk)
 
     async def drained(self) -> None:
-        """Until all was taken, and more is asked for."""
+        """Waits until the reader has read all chunks and asks for more."""
         await self._drained.wait()
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -63,13 +63,13 @@ def stored_bytes(sql: psycopg.Connection[Any], tenant: str = "default") -> int:
     return found[0][0] if found else 0
 
 
-def all_wrong(sql: psycopg.Connection[Any], files: Path) -> list[str]:
-    """Everything that must hold, of rows and of files."""
+def all_violations(sql: psycopg.Connection[Any], files: Path) -> list[str]:
+    """Violated invariants of rows and of files."""
     return violations(sql) + file_violations(sql, files)
 
 
 def nothing_is_left(sql: psycopg.Connection[Any], files: Path) -> bool:
-    """No row, no byte, and nothing is counted."""
+    """There are no rows and no files, and no bytes are counted as usage."""
     left = one(
         sql,
         "select (select count(*) from batchmill.artifacts), coalesce(sum(stored_bytes), 0) from batchmill.usage",
@@ -82,11 +82,11 @@ def collector_of(mill: Mill) -> Collector:
 
 
 async def collect(dsn: str, files: Path, offset: str = "0s") -> None:
-    """What the upkeep would remove after that time."""
+    """Removes what the upkeep removes after this time."""
     async with Mill(later(dsn, offset), artifacts=files) as mill:
         await collector_of(mill).collect()
 
 
-def is_right(record: ArtifactRecord, content: bytes) -> bool:
+def has_content(record: ArtifactRecord, content: bytes) -> bool:
     digest = hashlib.sha256(content).hexdigest()
     return (record.size, record.sha256) == (len(content), digest)

@@ -1,4 +1,4 @@
-"""The soak still works: some seconds of it. How fast the servers were proves nothing here."""
+"""A run of a few seconds shows that the soak test works. Its speeds mean nothing."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ SOME = ("wrong-keys", "uploads", "small-batches", "idle", "share-codes")
 
 
 @pytest.mark.timeout(300)
-def test_some_seconds_of_abuse_are_measured_and_written_down(tmp_path: Path) -> None:
+def test_a_soak_of_a_few_seconds_measures_the_abuse_and_writes_the_results(tmp_path: Path) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "benchmarks.soak", "--minutes", "0.15"),
@@ -42,7 +42,7 @@ def test_some_seconds_of_abuse_are_measured_and_written_down(tmp_path: Path) -> 
     assert (tmp_path / "README.md").read_text() in done.stdout + "\n"
 
 
-def test_every_goal_that_is_missed_is_named() -> None:
+def test_every_missed_goal_is_reported() -> None:
     gauges = {"service": Gauge(1, most_memory=500_000_000, files=100)}
     outcome = Outcome(1, Latencies(), Latencies(), gauges, Connections("", now=50), {"service": 10})
     outcome.tenant.taken["submit"] = [0.1] * 900 + [0.9] * 99 + [35.0]
@@ -58,14 +58,14 @@ def test_every_goal_that_is_missed_is_named() -> None:
     assert "did not return" in missed
 
 
-def test_quantiles_are_values_that_were_measured() -> None:
+def test_quantiles_are_measured_values() -> None:
     assert quantile([], 0.99) == 0
     assert quantile([3, 1, 2], 0.5) == 2
     assert quantile(list(map(float, range(1, 101))), 0.99) == 99
     assert rows_of(Latencies()) == {}
 
 
-def test_requests_are_due_while_earlier_ones_have_no_answer() -> None:
+def test_requests_start_on_schedule_while_earlier_ones_are_unanswered() -> None:
     due: list[float] = []
 
     async def never_answers(at: float) -> None:
@@ -82,15 +82,15 @@ def test_requests_are_due_while_earlier_ones_have_no_answer() -> None:
     assert [later - at for at, later in pairwise(due)] == pytest.approx([0.01] * (len(due) - 1))
 
 
-def test_what_a_request_took_counts_from_when_it_was_due() -> None:
+def test_the_latency_of_a_request_counts_from_the_time_when_it_was_due() -> None:
     latencies = Latencies()
     with latencies.of("get", time.monotonic() - 35):
         pass
     assert latencies.taken["get"][0] >= 35
 
 
-def test_memory_between_two_looks_is_noticed() -> None:
-    """In a process of its own: this one may have had more before."""
+def test_a_peak_of_memory_between_two_samples_is_measured() -> None:
+    """Uses a separate process, because this one may have used more memory before."""
     program = "x = bytearray(100_000_000); del x; print(flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -104,6 +104,6 @@ def test_memory_between_two_looks_is_noticed() -> None:
     assert gauge.memory < 100_000_000 < gauge.most_memory
 
 
-def test_every_abuser_has_a_name_of_its_own() -> None:
+def test_every_abuser_has_its_own_name() -> None:
     assert len(ABUSERS) == len(set(ABUSERS.values()))
     assert all(kind.callers > 0 and kind.pause > 0 for kind in ABUSERS.values())

@@ -1,4 +1,4 @@
-"""An application for real worker processes; DATABASE_URL says where, OUTSIDE_LOG where to write."""
+"""Tasks for real worker processes. They use DATABASE_URL, and log to the file OUTSIDE_LOG."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ MANY = Retry(attempts=20, base=0, jitter=0)
 
 
 def note(*words: object) -> None:
-    """One line to the outside log, appended as a whole."""
+    """Appends one line to the outside log in one write, because several processes write to it."""
     line = " ".join(map(str, (time.monotonic_ns(), *words))) + "\n"
     log = os.open(os.environ["OUTSIDE_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(log, line.encode())
@@ -36,7 +36,7 @@ async def limited(job: Job, n: int) -> int:
 
 @mill.task(retry=Retry(attempts=2, base=0, jitter=0))
 async def hold(job: Job, release: str) -> str:
-    """Runs until the file exists."""
+    """Runs until the file `release` exists."""
     note("start", job.id, job.attempt)
     try:
         while not Path(release).exists():
@@ -50,7 +50,7 @@ async def hold(job: Job, release: str) -> str:
 
 @mill.task(retry=MANY)
 async def store(job: Job, release: str) -> Artifact:
-    """Makes a file, of which the last bytes come when another one exists."""
+    """Saves a file. Writes its last bytes when the file `release` exists."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield bytes(1_000_000)

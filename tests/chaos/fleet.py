@@ -1,4 +1,4 @@
-"""Real worker processes, started by the command line and ended by any means."""
+"""Real worker processes, started from the command line."""
 
 import asyncio
 import os
@@ -31,24 +31,24 @@ class WorkerProcess:
             )
 
     async def __aenter__(self) -> Self:
-        await until(lambda: "is ready" in self.said, self.check)
+        await until(lambda: "is ready" in self.output, self.check)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # With all it started: a command in front of it may have made it its child.
+        # Kill the process group, because with `command` the worker is a child of that command.
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._err.read_text()
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
     def check(self) -> None:
-        assert self.process.poll() is None, self.said
+        assert self.process.poll() is None, self.output
 
     async def ended(self) -> int:
         return await asyncio.to_thread(self.process.wait, 60)
@@ -58,8 +58,8 @@ def lines(log: Path) -> list[list[str]]:
     return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
 
 
-async def noted(log: Path, *words: str) -> None:
-    """Until a line of the outside log has the words after its time."""
+async def until_logged(log: Path, *words: str) -> None:
+    """Waits until a line of the outside log has these words after its timestamp."""
     await until(lambda: any(line[1 : 1 + len(words)] == list(words) for line in lines(log)))
 
 

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of Postgres that loses answers, or everything, on command."""
+"""A TCP proxy in front of Postgres that drops answers, or all data, on request."""
 
 import asyncio
 from contextlib import suppress
@@ -9,8 +9,8 @@ READY_FOR_QUERY = b"Z\x00\x00\x00\x05"
 
 
 class Proxy:
-    """`lose_answer_to(text)`: the next statement with the text is carried out, but its answer is
-    swallowed and the connection closed. `swallow()`: from now on, bytes go nowhere."""
+    """`lose_answer_to(text)`: Postgres runs the next statement with the text, but the proxy drops
+    its answer and closes the connection. `swallow()`: the proxy drops all data from now on."""
 
     def __init__(self, dsn: str):
         self._target = urlsplit(dsn)
@@ -58,11 +58,11 @@ class Proxy:
         writer.close()
         upstream[1].close()
 
-    def wants_lost(self, data: bytes) -> bool:
-        found = self._marker is not None and self._marker in data
-        if found:
+    def should_lose(self, data: bytes) -> bool:
+        is_marked = self._marker is not None and self._marker in data
+        if is_marked:
             self._marker = None
-        return found
+        return is_marked
 
     @property
     def is_swallowing(self) -> bool:
@@ -82,7 +82,7 @@ class _Link:
 
     async def up(self) -> None:
         while data := await self._client[0].read(65_536):
-            self._losing = self._losing or self._proxy.wants_lost(data)
+            self._losing = self._losing or self._proxy.should_lose(data)
             await self._pass(data, self._server[1])
         self._server[1].close()
 

@@ -1,4 +1,4 @@
-"""Answers get lost, connections go silent: nothing is lost or recorded twice."""
+"""Answers are lost and connections hang: no job is lost or recorded twice."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ OPTIONS = WorkerOptions(lease=3, concurrency=10, patience=0.5)
 
 @pytest.fixture(autouse=True)
 def without_prepared_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that every statement carries its text past the proxy."""
+    """Every statement contains its text then, and the proxy can search for it."""
     monkeypatch.setenv("BATCHMILL_POOLER", "transaction")
 
 
@@ -26,8 +26,8 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
         yield proxy
 
 
-@pytest.mark.parametrize("statement", ["batchmill.claim(", "batchmill.finish("])
-async def test_a_lost_answer_costs_nothing(
+@pytest.mark.parametrize("statement", ["batchmill.claim_jobs(", "batchmill.finish("])
+async def test_a_lost_answer_wastes_no_attempt(
     proxy: Proxy, sql: psycopg.Connection, statement: str
 ) -> None:
     mill = Mill(proxy.dsn)
@@ -45,7 +45,7 @@ async def test_a_lost_answer_costs_nothing(
             await first_of(proxy.lost.wait(), batch.wait())
         results = await batch.results()
     assert results.values == list(range(200))
-    assert sorted(ran) == list(range(200)), "no attempt was wasted, none ran twice"
+    assert sorted(ran) == list(range(200)), "an attempt was wasted, or ran twice"
     attempts = sql.execute("select distinct attempt from batchmill.finished").fetchall()
     assert attempts == [(1,)]
     assert violations(sql) == []
@@ -66,11 +66,11 @@ async def test_a_submit_whose_answer_was_lost_can_be_repeated(
         with pytest.raises(DatabaseUnavailable):
             await mill.submit(note, range(10), idempotency_key="order 7")
         again = await mill.submit(note, range(10), idempotency_key="order 7")
-    found = sql.execute("select id from batchmill.batches").fetchall()
-    assert found == [(again.id,)]
+    batches = sql.execute("select id from batchmill.batches").fetchall()
+    assert batches == [(again.id,)]
 
 
-async def test_a_worker_cut_off_gives_up_its_jobs_and_another_takes_them(
+async def test_a_disconnected_worker_gives_up_its_jobs_and_another_runs_them(
     proxy: Proxy, dsn: str, sql: psycopg.Connection
 ) -> None:
     cut_off, rescuer = Mill(proxy.dsn), Mill(dsn)
@@ -100,7 +100,9 @@ async def test_a_worker_cut_off_gives_up_its_jobs_and_another_takes_them(
                     break
             proxy.swallow()
             await interrupted.wait()
-            assert (await batch.get()).running == 3, "given up before anyone else may have them"
+            assert (await batch.get()).running == 3, (
+                "the jobs were taken before the worker had given them up"
+            )
             async with rescuer.running(OPTIONS):
                 results = await batch.results()
         proxy.pass_again()
@@ -111,7 +113,7 @@ async def test_a_worker_cut_off_gives_up_its_jobs_and_another_takes_them(
 
 
 @pytest.mark.parametrize("trouble", ["the row is locked", "nothing is answered"])
-async def test_a_worker_whose_renewal_hangs_gives_up_its_jobs(
+async def test_a_worker_whose_lease_renewal_hangs_gives_up_its_jobs(
     proxy: Proxy, dsn: str, sql: psycopg.Connection, trouble: str
 ) -> None:
     mill = Mill(proxy.dsn)
@@ -145,7 +147,7 @@ async def test_a_worker_whose_renewal_hangs_gives_up_its_jobs(
         await running
 
 
-async def test_a_lost_answer_to_progress_does_not_end_the_next_stage(
+async def test_a_lost_answer_to_a_progress_report_does_not_stop_the_next_stage(
     proxy: Proxy, sql: psycopg.Connection
 ) -> None:
     mill = Mill(proxy.dsn)
@@ -173,7 +175,7 @@ async def test_a_lost_answer_to_progress_does_not_end_the_next_stage(
     async with mill.running(OPTIONS):
         other = await mill.submit(witness, [None])
         batch = await mill.submit(first, [None])
-        # Told after the second stage began, with whatever was left over from the first.
+        # Sent after the second stage has started, together with unsent progress of the first.
         await until_event(other, "job_progress")
         go.set()
         assert (await batch.results()).values == ["done"]

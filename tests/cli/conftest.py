@@ -17,7 +17,7 @@ SHOP = "tests.cli.shop:mill"
 
 
 class Cli:
-    """The program, in this process but in a thread: workers can run on the loop meanwhile."""
+    """Runs the program in a thread of this process, so that workers can use the event loop."""
 
     def __init__(self, dsn: str):
         self.dsn = dsn
@@ -32,7 +32,7 @@ class Cli:
         return json.loads(result.stdout)
 
     async def lines(self, *args: object) -> list[str]:
-        """What a command that must succeed prints."""
+        """Returns the output of a command, which must succeed."""
         result = await self(*args)
         assert result.exit_code == 0, result.output
         return result.stdout.splitlines()
@@ -51,14 +51,14 @@ def cli(dsn: str) -> Cli:
 
 @pytest.fixture
 async def shop_mill(dsn: str) -> AsyncIterator[Mill]:
-    """The shop's tasks, known to the database, with no worker yet."""
+    """A mill whose tasks are registered in the database. No worker runs."""
     async with shop.mill.on(dsn) as mill:
         await mill.register_tasks()
         yield mill
 
 
 class Programs:
-    """The program as processes of their own, none of which outlives its test."""
+    """Starts the program in separate processes. `end` kills those that still run."""
 
     def __init__(self) -> None:
         self._started: list[subprocess.Popen[str]] = []

@@ -1,4 +1,4 @@
-"""An application for the command line to find: orders are packed, then sent."""
+"""A sample application for the tests of the command line: orders are packed, then sent."""
 
 import asyncio
 import signal
@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from batchmill import Advance, Job, Mill, Permanent, Retry, Transient
 
 SOLD_OUT = 13
-SHY = 7
+FAILS_ONCE = 7
 
 mill = Mill()
 nothing = "not a mill"
@@ -22,7 +22,7 @@ class Order(BaseModel):
 async def pack(job: Job, order: Order) -> Advance:
     if order.number == SOLD_OUT:
         raise Permanent("It is [bold]sold out.", code="sold_out")
-    if order.number == SHY and job.attempt == 1:
+    if order.number == FAILS_ONCE and job.attempt == 1:
         raise Transient("The shelf was locked.", code="locked")
     return Advance(send, order)
 

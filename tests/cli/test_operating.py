@@ -1,4 +1,4 @@
-"""Looking at what is there, and acting on it."""
+"""Commands that show and change batches, jobs, limits and schedules."""
 
 from datetime import datetime
 from typing import Any
@@ -54,7 +54,7 @@ async def test_jobs_can_be_filtered(cli: Cli, shop_mill: Mill) -> None:
     assert "sold_out It is [bold]sold out." in "".join(await cli.lines("jobs"))
 
 
-async def test_one_job_in_full(cli: Cli, shop_mill: Mill) -> None:
+async def test_one_job_is_shown_with_payload_error_and_attempts(cli: Cli, shop_mill: Mill) -> None:
     batch = await finished(shop_mill, 13)
     (job,) = [job async for job in batch.jobs()]
     text = "\n".join(await cli.lines("job", job.id))
@@ -66,7 +66,7 @@ async def test_one_job_in_full(cli: Cli, shop_mill: Mill) -> None:
     assert data["attempts"][0]["attempt"] == 1
 
 
-async def test_a_large_payload_is_cut_unless_asked_for(cli: Cli, mill: Mill) -> None:
+async def test_a_large_payload_is_truncated_without_full(cli: Cli, mill: Mill) -> None:
     @mill.task
     async def read(text: str) -> None: ...
 
@@ -75,25 +75,25 @@ async def test_a_large_payload_is_cut_unless_asked_for(cli: Cli, mill: Mill) -> 
     assert "x" * 5_000 in "".join(await cli.lines("job", job.id, "--full")).replace(" ", "")
 
 
-async def test_retrying_and_cancelling(cli: Cli, shop_mill: Mill) -> None:
+async def test_batches_and_jobs_can_be_retried_and_cancelled(cli: Cli, shop_mill: Mill) -> None:
     batch = await finished(shop_mill, 1, 13)
     assert await cli.json("retry", batch.id) == {"retried": 1}
-    assert await cli.lines("retry", batch.id) == ["No job of it has failed."]
+    assert await cli.lines("retry", batch.id) == ["Nothing to retry: the batch has no failed jobs."]
     assert await cli.lines("cancel", batch.id) == ["1 job cancelled."]
     assert await cli.json("cancel", batch.id) == {"cancelled": 0}
     single = await shop_mill.enqueue("send", {"number": 1})
     assert await cli.json("cancel", single.id) == {"cancelled": 1}
-    assert await cli.lines("cancel", single.id) == ["It had ended already."]
+    assert await cli.lines("cancel", single.id) == ["Nothing to cancel: it has already ended."]
 
 
 async def test_one_failed_job_is_retried_by_its_number(cli: Cli, shop_mill: Mill) -> None:
     batch = await finished(shop_mill, 13)
     (job,) = [job async for job in batch.jobs()]
-    assert await cli.lines("retry", job.id) == ["1 job put back to work."]
+    assert await cli.lines("retry", job.id) == ["1 job queued for retry."]
     assert (await batch.get()).waiting == 1
 
 
-async def test_limits(cli: Cli, shop_mill: Mill) -> None:
+async def test_limits_can_be_set_listed_and_reset(cli: Cli, shop_mill: Mill) -> None:
     assert await cli.lines("limits") == ["There are no limits."]
     changed = await cli.json("limits", "set", "task:pack", "--slots", 3, "--rate", "10/1m")
     assert (changed["slots"], changed["rate"], changed["period"]) == (3, 10, 60)
@@ -106,21 +106,25 @@ async def test_limits(cli: Cli, shop_mill: Mill) -> None:
     assert await cli.json("limits") == []
 
 
-async def test_pausing_and_resuming(cli: Cli, shop_mill: Mill) -> None:
+async def test_a_limit_can_be_paused_and_resumed(cli: Cli, shop_mill: Mill) -> None:
     assert (await cli.json("pause", "tenant:acme"))["paused"] is True
     assert "paused" in "".join(await cli.lines("limits"))
-    assert await cli.lines("resume", "tenant:acme") == ["tenant:acme goes on."]
+    assert await cli.lines("resume", "tenant:acme") == ["tenant:acme is resumed."]
     assert await cli.json("limits") == []
 
 
-async def test_a_limit_for_a_task_that_nobody_knows_is_pointed_out(
+async def test_pausing_a_task_that_is_not_registered_prints_a_warning(
     cli: Cli, shop_mill: Mill
 ) -> None:
-    assert (await cli("pause", "task:pakc")).stderr == "No task pakc is registered here so far.\n"
+    assert (
+        await cli("pause", "task:pakc")
+    ).stderr == "Warning: no task pakc is registered in this database. Check the name.\n"
     assert (await cli("pause", "task:pack/tenant:acme")).stderr == ""
 
 
-async def test_schedules(cli: Cli, shop_mill: Mill) -> None:
+async def test_schedules_can_be_listed_paused_resumed_and_deleted(
+    cli: Cli, shop_mill: Mill
+) -> None:
     assert await cli.lines("schedules") == ["There are no schedules."]
     await shop_mill.schedules.save("nightly", "0 3 * * *", "send", {"number": 1})
     (schedule,) = await cli.json("schedules")
@@ -136,11 +140,13 @@ async def test_schedules(cli: Cli, shop_mill: Mill) -> None:
     assert await cli.json("schedules") == []
 
 
-async def test_the_status_of_nothing(cli: Cli) -> None:
-    assert await cli.lines("status") == ["No worker has run here yet, so no task is known."]
+async def test_the_status_of_an_empty_database_is_one_sentence(cli: Cli) -> None:
+    assert await cli.lines("status") == [
+        "No tasks are registered: no worker has used this database yet."
+    ]
 
 
-async def test_the_status_tells_what_waits_runs_and_fails(cli: Cli, shop_mill: Mill) -> None:
+async def test_the_status_shows_waiting_running_and_failed_jobs(cli: Cli, shop_mill: Mill) -> None:
     await finished(shop_mill, 1, 13)
     await shop_mill.limits.pause("tenant:acme")
     async with shop_mill.running(WorkerOptions(grace=0)):
@@ -148,22 +154,22 @@ async def test_the_status_tells_what_waits_runs_and_fails(cli: Cli, shop_mill: M
         await shop_mill.enqueue("hold", {"number": 1})
         await shop_mill.enqueue("send", {"number": 1}, delay=3_600)
         while (
-            not (found := await cli.json("status"))["lanes"] or not task(found, "hold")["running"]
+            not (status := await cli.json("status"))["lanes"] or not task(status, "hold")["running"]
         ):
             pass
-        people = "\n".join(await cli.lines("status"))
-    assert (task(found, "send")["ready"], task(found, "send")["scheduled"]) == (3, 1)
-    assert task(found, "send")["oldest_ready_seconds"] > 0
-    assert task(found, "send")["workers"] == 1
-    assert found["lanes"][0]["blocked_by"] == "tenant:acme"
-    assert found["lanes"][0]["waiting"] == 3
-    assert found["workers"][0]["state"] == "live"
-    assert [(each["code"], each["jobs"]) for each in found["failures"]] == [("sold_out", 1)]
+        text = "\n".join(await cli.lines("status"))
+    assert (task(status, "send")["ready"], task(status, "send")["scheduled"]) == (3, 1)
+    assert task(status, "send")["oldest_ready_seconds"] > 0
+    assert task(status, "send")["workers"] == 1
+    assert status["lanes"][0]["blocked_by"] == "tenant:acme"
+    assert status["lanes"][0]["waiting"] == 3
+    assert status["workers"][0]["state"] == "live"
+    assert [(each["code"], each["jobs"]) for each in status["failures"]] == [("sold_out", 1)]
     for words in ("tenant:acme (paused)", "sold_out", "live", "Busiest lanes", "Limits in use"):
-        assert words in people
+        assert words in text
 
 
-async def test_counts_stop_at_a_cap(
+async def test_the_counts_of_the_status_stop_at_a_cap(
     cli: Cli, shop_mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overview, "CAP", 10)
@@ -173,16 +179,16 @@ async def test_counts_stop_at_a_cap(
         await shop_mill.submit("pack", [{"number": 1}] * 8, delay=60)
     for _ in range(20):
         await shop_mill.enqueue("send", {"number": 1})
-    found = await cli.json("status")
-    assert (found["cap"], found["lane_cap"]) == (10, 5)
-    assert (task(found, "pack")["ready"], task(found, "pack")["scheduled"]) == (10, 10)
-    assert task(found, "send")["ready"] == 10
-    assert [lane["waiting"] for lane in found["lanes"]] == [5, 5]
+    status = await cli.json("status")
+    assert (status["cap"], status["lane_cap"]) == (10, 5)
+    assert (task(status, "pack")["ready"], task(status, "pack")["scheduled"]) == (10, 10)
+    assert task(status, "send")["ready"] == 10
+    assert [lane["waiting"] for lane in status["lanes"]] == [5, 5]
     assert "10+" in "".join(await cli.lines("status"))
 
 
 @pytest.mark.parametrize("name", ["tasks_overview", "busiest_lanes", "list_jobs"])
-async def test_no_count_walks_a_whole_table(
+async def test_queries_for_the_status_and_for_lists_do_not_scan_whole_tables(
     mill: Mill, sql: psycopg.Connection[Any], name: str
 ) -> None:
     query = queries()[name]
@@ -197,9 +203,9 @@ async def test_no_count_walks_a_whole_table(
     assert "Seq Scan on finished" not in text
 
 
-def running(found: Any, name: str) -> int:
-    return task(found, name)["running"]
+def running(status: Any, name: str) -> int:
+    return task(status, name)["running"]
 
 
-def task(found: Any, name: str) -> Any:
-    return next(task for task in found["tasks"] if task["name"] == name)
+def task(status: Any, name: str) -> Any:
+    return next(task for task in status["tasks"] if task["name"] == name)

@@ -1,4 +1,4 @@
-"""What only a real process can show: signals, terminals, the embedded server."""
+"""Tests that need a real process: signals, terminals, the embedded server."""
 
 import asyncio
 import json
@@ -28,8 +28,8 @@ def running(sql: psycopg.Connection[Any]) -> int:
 
 
 def worker_state(sql: psycopg.Connection[Any]) -> str | None:
-    found = sql.execute("select state from batchmill.workers order by id desc limit 1").fetchone()
-    return found[0] if found else None
+    row = sql.execute("select state from batchmill.workers order by id desc limit 1").fetchone()
+    return row[0] if row else None
 
 
 async def test_a_signal_drains_the_worker(
@@ -48,8 +48,10 @@ async def test_a_signal_drains_the_worker(
     assert one(sql, "select state, attempt from batchmill.jobs") == ("ready", 0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Finds the worker's children in /proc.")
-async def test_a_second_signal_ends_it_at_once_with_its_children(
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="The test reads the worker's children from /proc."
+)
+async def test_a_second_signal_ends_the_worker_and_its_child_processes_at_once(
     start: Programs, dsn: str, shop_mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
     await shop_mill.enqueue("hold", {"number": 1})
@@ -65,14 +67,14 @@ async def test_a_second_signal_ends_it_at_once_with_its_children(
     await until(lambda: not is_alive(child))
 
 
-async def test_a_worker_refuses_a_schema_that_does_not_fit(
+async def test_a_worker_does_not_start_if_the_schema_is_newer(
     start: Programs, dsn: str, sql: psycopg.Connection[Any]
 ) -> None:
     sql.execute("insert into batchmill.schema_version (version) values (999)")
     worker = start("worker", "--app", SHOP, dsn=dsn)
     _, log = await asyncio.to_thread(worker.communicate)
     assert worker.returncode == 4
-    assert log.endswith("upgrade batchmill here too.\n")
+    assert log.endswith("Upgrade batchmill on this machine.\n")
     assert "Traceback" not in log
 
 
@@ -103,7 +105,7 @@ async def test_watching_survives_a_restart_of_the_database(start: Programs) -> N
     ]
 
 
-async def test_the_application_may_lie_in_the_current_directory(
+async def test_the_application_is_imported_from_the_current_directory(
     dsn: str, shop_mill: Mill, tmp_path: Path
 ) -> None:
     (tmp_path / "own_shop.py").write_text("from tests.cli.shop import mill\n")
@@ -120,7 +122,7 @@ async def test_the_application_may_lie_in_the_current_directory(
     assert (await batch.get()).total == 1
 
 
-async def test_the_demo_without_a_terminal(
+async def test_the_demo_prints_plain_text_without_a_terminal(
     start: Programs, dsn: str, sql: psycopg.Connection[Any]
 ) -> None:
     demo = start("demo", dsn=dsn)
@@ -133,7 +135,7 @@ async def test_the_demo_without_a_terminal(
     assert one(sql, "select state from batchmill.batches") == ("partial",)
 
 
-async def test_the_demo_in_a_terminal(dsn: str) -> None:
+async def test_the_demo_shows_progress_bars_in_a_terminal(dsn: str) -> None:
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "wb") as terminal:
         demo = subprocess.Popen(
@@ -153,14 +155,14 @@ async def test_the_demo_in_a_terminal(dsn: str) -> None:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """Where the unprivileged user that PostgreSQL runs as can go too."""
+    """A path that the unprivileged user that PostgreSQL runs as can enter."""
     path = Path(tempfile.mkdtemp(prefix="batchmill-", dir="/tmp"))
     path.chmod(0o711)
     yield path / "home"
     shutil.rmtree(path)
 
 
-async def test_the_demo_with_a_server_of_its_own(start: Programs, home: Path) -> None:
+async def test_the_demo_starts_and_stops_an_embedded_server(start: Programs, home: Path) -> None:
     demo = start("demo", dsn=None, BATCHMILL_HOME=str(home))
     text, errors = await asyncio.to_thread(demo.communicate)
     assert demo.returncode == 0, errors
@@ -182,7 +184,7 @@ def is_alive(pid: int) -> bool:
 
 
 def read_all(descriptor: int) -> str:
-    """Until the last process that has the terminal's other end is gone."""
+    """Reads until the last process that has the other end of the terminal open exits."""
     parts = []
     try:
         while select.select([descriptor], [], []) and (part := os.read(descriptor, 65_536)):

@@ -16,13 +16,13 @@ def orders(*numbers: int) -> list[str]:
     return [json.dumps({"number": number}) for number in numbers]
 
 
-async def test_payloads_are_arguments(cli: Cli, shop_mill: Mill) -> None:
+async def test_payloads_can_be_arguments(cli: Cli, shop_mill: Mill) -> None:
     (batch_id,) = await cli.lines("submit", "pack", *orders(1, 2))
     batch = await shop_mill.batch(batch_id).get()
     assert (batch.total, batch.task, batch.tenant) == (2, "pack", "default")
 
 
-async def test_payloads_are_lines_of_a_file_or_of_stdin(
+async def test_payloads_can_be_lines_of_a_file_or_of_stdin(
     cli: Cli, shop_mill: Mill, tmp_path: Path
 ) -> None:
     file = tmp_path / "orders"
@@ -35,7 +35,7 @@ async def test_payloads_are_lines_of_a_file_or_of_stdin(
 
 
 @pytest.mark.parametrize("bad", [b'"\xff"', b"[1", b'{"a": NaN}', b'"\\u0000"', b'"\\ud800"'])
-async def test_a_bad_line_submits_nothing(
+async def test_nothing_is_submitted_if_one_line_is_invalid(
     cli: Cli, shop_mill: Mill, sql: psycopg.Connection[Any], tmp_path: Path, bad: bytes
 ) -> None:
     file = tmp_path / "orders"
@@ -45,13 +45,15 @@ async def test_a_bad_line_submits_nothing(
     assert one(sql, "select count(*) from batchmill.jobs") == (0,)
 
 
-async def test_with_the_application_payloads_are_checked(cli: Cli) -> None:
+async def test_payloads_are_checked_against_the_task_of_the_application(cli: Cli) -> None:
     result = await cli("submit", "--app", SHOP, "pack", *orders(1), '{"number": "many"}')
     assert result.exit_code == 2
     assert "payload 2: $.number: Input should be a valid integer" in result.stderr
 
 
-async def test_options_arrive(cli: Cli, shop_mill: Mill, sql: psycopg.Connection[Any]) -> None:
+async def test_options_are_stored_with_the_batch(
+    cli: Cli, shop_mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
     options = "--tenant acme --priority 3 --delay 2h --label day=monday --label n=1 --limit 5"
     (batch_id,) = await cli.lines(
         "submit", "pack", *orders(1), *options.split(), "--on-finish", "send", "--expires-in", "1d"
@@ -66,7 +68,9 @@ async def test_options_arrive(cli: Cli, shop_mill: Mill, sql: psycopg.Connection
     assert one(sql, "select slots from batchmill.limits where name = %s", limit) == (5,)
 
 
-async def test_a_repeated_request_gives_the_same_batch(cli: Cli, shop_mill: Mill) -> None:
+async def test_a_repeated_submit_with_an_idempotency_key_returns_the_same_batch(
+    cli: Cli, shop_mill: Mill
+) -> None:
     words = ["submit", "pack", *orders(1), "--idempotency-key", "monday"]
     first, again = await cli.json(*words), await cli.json(*words)
     assert again == {"batch_id": first["batch_id"], "existing": True}
@@ -74,14 +78,18 @@ async def test_a_repeated_request_gives_the_same_batch(cli: Cli, shop_mill: Mill
     assert other.exit_code == 5
 
 
-async def test_a_single_job(cli: Cli, shop_mill: Mill) -> None:
+async def test_a_repeated_submit_with_a_dedup_key_returns_the_same_job(
+    cli: Cli, shop_mill: Mill
+) -> None:
     words = ["submit", "--single", "pack", *orders(1), "--dedup-key", "one"]
     first, again = await cli.json(*words), await cli.json(*words)
     assert first == {"job_id": first["job_id"], "duplicate": False, "cached": False}
     assert again == {"job_id": first["job_id"], "duplicate": True, "cached": False}
 
 
-async def test_waiting_for_a_single_job_gives_its_result(cli: Cli, shop_mill: Mill) -> None:
+async def test_waiting_for_a_single_job_prints_its_result_or_error(
+    cli: Cli, shop_mill: Mill
+) -> None:
     async with shop_mill.running():
         good = await cli("submit", "--single", "--wait", "pack", *orders(1))
         bad = await cli("submit", "--single", "--wait", "pack", *orders(13))
@@ -90,7 +98,7 @@ async def test_waiting_for_a_single_job_gives_its_result(cli: Cli, shop_mill: Mi
     assert "error: It is [bold]sold out." in bad.stderr
 
 
-async def test_waiting_for_a_batch_that_completes(cli: Cli, shop_mill: Mill) -> None:
+async def test_waiting_for_a_batch_prints_the_final_counts(cli: Cli, shop_mill: Mill) -> None:
     async with shop_mill.running():
         result = await cli("submit", "--wait", "pack", *orders(1, 7))
     assert result.exit_code == 0
@@ -99,7 +107,7 @@ async def test_waiting_for_a_batch_that_completes(cli: Cli, shop_mill: Mill) -> 
     assert state.endswith(" completed")
 
 
-async def test_waiting_for_a_batch_of_which_some_fail(cli: Cli, shop_mill: Mill) -> None:
+async def test_waiting_for_a_batch_with_failed_jobs_exits_with_1(cli: Cli, shop_mill: Mill) -> None:
     async with shop_mill.running():
         result = await cli("submit", "--wait", "pack", *orders(1, 13))
     assert result.exit_code == 1
@@ -107,7 +115,7 @@ async def test_waiting_for_a_batch_of_which_some_fail(cli: Cli, shop_mill: Mill)
     assert "batchmill retry " in result.stderr
 
 
-async def test_watching_gives_every_event_as_a_line(cli: Cli, shop_mill: Mill) -> None:
+async def test_watch_prints_every_event_as_one_line_of_json(cli: Cli, shop_mill: Mill) -> None:
     async with shop_mill.running():
         (batch_id,) = await cli.lines("submit", "pack", *orders(1, 2, 13))
         result = await cli("watch", batch_id, "--json")
@@ -119,7 +127,7 @@ async def test_watching_gives_every_event_as_a_line(cli: Cli, shop_mill: Mill) -
     assert result.exit_code == 1
 
 
-async def test_watching_a_cancelled_batch(cli: Cli, shop_mill: Mill) -> None:
+async def test_watching_a_cancelled_batch_exits_with_1(cli: Cli, shop_mill: Mill) -> None:
     (batch_id,) = await cli.lines("submit", "pack", *orders(1, 2))
     await cli.lines("cancel", batch_id)
     result = await cli("watch", batch_id)

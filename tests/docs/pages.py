@@ -1,4 +1,4 @@
-"""The documents as tests see them: blocks of code, commands and links."""
+"""Reads code blocks, commands and links from the documentation."""
 
 import re
 import shlex
@@ -18,8 +18,11 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of code. One that names its file in a first comment, or runs a loop of its own, is
-    a program; any other goes on from where the one before it on the page left off."""
+    """A block of code.
+
+    A block that starts with a comment with its file name, or that calls `asyncio.run`, is a
+    program. Any other block continues the block before it on the page.
+    """
 
     page: "Page"
     line: int
@@ -34,17 +37,20 @@ class Block:
 
     @property
     def lines(self) -> Iterator[str]:
-        """For the shell: a line goes on after a backslash, and while a quote is open."""
+        """The commands of a shell block. A command continues after a backslash or an open quote."""
         line = ""
         for part in self.text.replace("\\\n", " ").splitlines():
             line = f"{line}\n{part}" if line else part
-            if is_whole(line):
+            if is_complete(line):
                 yield line
                 line = ""
 
     @property
     def padded(self) -> str:
-        """With as many lines before it as on the page, so that a traceback leads there."""
+        """The code after as many empty lines as the page has before it.
+
+        A traceback then shows the line number of the page.
+        """
         return "\n" * self.line + self.text
 
 
@@ -62,28 +68,28 @@ class Page:
 
     def blocks(self, *languages: str) -> list[Block]:
         return [
-            Block(self, self.text.count("\n", 0, found.start(2)), found[1], found[2])
-            for found in FENCE.finditer(self.text)
-            if found[1] in languages
+            Block(self, self.text.count("\n", 0, fence.start(2)), fence[1], fence[2])
+            for fence in FENCE.finditer(self.text)
+            if fence[1] in languages
         ]
 
     @property
     def commands(self) -> Iterator[list[str]]:
-        """The arguments of every `batchmill …` line in a block for the shell."""
+        """The arguments of every `batchmill …` command in the shell blocks."""
         for block in self.blocks("sh"):
             for line in block.lines:
                 yield from _calls(shlex.split(line, comments=True))
 
     @property
     def mentions(self) -> Iterator[list[str]]:
-        """The words after `batchmill` where the running text names a command."""
-        for found in INLINE.finditer(self.prose):
-            if found[1].startswith("batchmill "):
-                yield found[1].split()[1:]
+        """The words after `batchmill` of every command that the prose names."""
+        for span in INLINE.finditer(self.prose):
+            if span[1].startswith("batchmill "):
+                yield span[1].split()[1:]
 
     @property
     def links(self) -> Iterator[tuple[Path, str]]:
-        """Where links to other documents lead: a file, and a heading in it."""
+        """The targets of links to other documents: a file and an anchor."""
         for target in LINK.findall(self.prose):
             if "://" not in target:
                 path, _, anchor = target.partition("#")
@@ -101,7 +107,7 @@ class Page:
         return FENCE.sub("", self.text)
 
 
-def is_whole(line: str) -> bool:
+def is_complete(line: str) -> bool:
     try:
         shlex.split(line, comments=True)
     except ValueError:
@@ -110,7 +116,7 @@ def is_whole(line: str) -> bool:
 
 
 def _calls(words: list[str]) -> Iterator[list[str]]:
-    """A line may set variables first, and may end in a pipe or a redirection."""
+    """The arguments of `batchmill` in a command line with variables, pipes and redirections."""
     while words and re.fullmatch(r"\w+=.*", words[0]):
         words = words[1:]
     if words and words[0] == "batchmill":
@@ -121,7 +127,7 @@ def _calls(words: list[str]) -> Iterator[list[str]]:
 
 
 def code_in(page: Page) -> set[str]:
-    """Everything that stands in backquotes, and its words."""
+    """The text in backquotes, and each of its words."""
     spans = INLINE.findall(page.text)
     return {*spans, *(word for span in spans for word in re.findall(r"[\w.-]+", span))}
 

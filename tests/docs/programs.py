@@ -1,4 +1,4 @@
-"""Programs of a page as processes, in a directory of their own."""
+"""Runs the programs of a page as processes, in a temporary directory."""
 
 import re
 import subprocess
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import batchmill
 
-PATIENCE = 60
-# The batchmill that is tested, and nothing else of this repository.
+TIMEOUT = 60
+# Makes the tested batchmill importable, and nothing else of this repository.
 SUBPROCESS = {
     "PYTHONPATH": str(Path(batchmill.__file__).parents[1]),
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -22,7 +22,7 @@ LISTENING = re.compile(r"(?:Serving|running) on (http://[\d.]+:\d+)")
 
 @dataclass(frozen=True)
 class Directory:
-    """Where the files of a page are, and what they find in the environment."""
+    """The directory with the files of a page, and the environment of their processes."""
 
     path: Path
     environment: dict[str, str]
@@ -35,11 +35,11 @@ class Directory:
                 yield
             finally:
                 worker.terminate()
-                assert worker.wait(PATIENCE) == 0
+                assert worker.wait(TIMEOUT) == 0
 
     @contextmanager
     def serving(self, *words: str) -> Iterator[str]:
-        """The address of a server, as soon as it listens there."""
+        """Starts a server, and yields its address when it listens."""
         server = subprocess.Popen(
             [sys.executable, "-m", *words, "--port", "0"],
             cwd=self.path,
@@ -47,20 +47,20 @@ class Directory:
             stderr=subprocess.PIPE,
             text=True,
         )
-        said: list[str] = []
+        output: list[str] = []
         with server:
             assert server.stderr
             try:
-                address = address_in(server.stderr, said)
-                # It must not come to wait for someone who reads.
-                reading = threading.Thread(target=said.extend, args=[server.stderr])
+                address = address_in(server.stderr, output)
+                # If nobody read the pipe, the server would block when it is full.
+                reading = threading.Thread(target=output.extend, args=[server.stderr])
                 reading.start()
                 yield address
             finally:
                 server.terminate()
-            assert server.wait(PATIENCE) == 0
+            assert server.wait(TIMEOUT) == 0
             reading.join()
-        assert "Traceback" not in "".join(said), "".join(said)
+        assert "Traceback" not in "".join(output), "".join(output)
 
     def run(self, *words: str) -> None:
         ran = subprocess.run(
@@ -69,27 +69,27 @@ class Directory:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
-        said = ran.stdout + ran.stderr
-        assert ran.returncode == 0, said
-        assert "Traceback" not in said and "destroyed" not in said, said
+        output = ran.stdout + ran.stderr
+        assert ran.returncode == 0, output
+        assert "Traceback" not in output and "destroyed" not in output, output
 
     def shell(self, script: str) -> subprocess.CompletedProcess[str]:
-        """Ends at the first command that fails."""
+        """Runs a script, which ends at the first command that fails."""
         return subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.path,
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
 
 
-def address_in(lines: Iterator[str], said: list[str]) -> str:
+def address_in(lines: Iterator[str], output: list[str]) -> str:
     for line in lines:
-        said.append(line)
-        if found := LISTENING.search(line):
-            return found[1]
-    raise AssertionError("".join(said))
+        output.append(line)
+        if match := LISTENING.search(line):
+            return match[1]
+    raise AssertionError("".join(output))

@@ -1,4 +1,4 @@
-"""What the page on the service shows is done, with curl, in order; and its tables are complete."""
+"""The commands on the page about the service run with curl, and its tables are complete."""
 
 import inspect
 import json
@@ -23,12 +23,12 @@ from batchmill.service.problems import STATUSES
 from batchmill.service.routes import system
 from batchmill.service.schemas import NewBatch, NewJob
 from tests.docs.pages import ROOT, Block, Page, code_in
-from tests.docs.programs import PATIENCE, SUBPROCESS, Directory
+from tests.docs.programs import SUBPROCESS, TIMEOUT, Directory
 
 HTTP = Page(ROOT / "docs/reference/http.md")
 PAGE = Page(ROOT / "docs/howto/service.md")
 ADDRESS = "127.0.0.1:8200"
-# Starts what the test starts itself, or installs.
+# Commands that install packages, or start what the test itself starts.
 NOT_RUN = re.compile(r"^(pip|batchmill (--app \S+ )?(serve|worker|migrate))\b", re.MULTILINE)
 CURL = re.compile(r"\bcurl\b(?!\()")
 SEPARATOR = "\x1e"
@@ -45,18 +45,18 @@ def is_run(block: Block) -> bool:
 
 
 def expected_statuses() -> Iterator[tuple[str, str]]:
-    """Of every call on the page: what the comment after it says, else a success."""
+    """Every call on the page, with the status in the comment after it; without one, a success."""
     for block in filter(is_run, PAGE.blocks("sh")):
         for line in block.lines:
             if CURL.search(line) and not line.startswith("curl()"):
                 assert len(CURL.findall(line)) == 1, line
-                told = re.search(r"# (\d{3})$", line)
-                yield line, told[1] if told else "2.."
+                status = re.search(r"# (\d{3})$", line)
+                yield line, status[1] if status else "2.."
 
 
 @pytest.fixture
-def here(dsn: str, tmp_path: Path) -> Directory:
-    """The files of the page, and the programs that it calls."""
+def directory(dsn: str, tmp_path: Path) -> Directory:
+    """A directory with the files of the page and the programs that it calls."""
     for block in PAGE.blocks("python"):
         (tmp_path / str(block.file)).write_text(block.text)
     (tmp_path / "curl").mkdir()
@@ -75,24 +75,24 @@ def here(dsn: str, tmp_path: Path) -> Directory:
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed.")
-def test_the_page_is_done_with_curl_from_top_to_bottom(here: Directory) -> None:
+def test_the_commands_of_the_page_run_from_top_to_bottom(directory: Directory) -> None:
     blocks = list(filter(is_run, PAGE.blocks("sh")))
     script = f"printf '{SEPARATOR}'\n".join(block.text for block in blocks)
-    with here.serving("batchmill", "serve", "--app", "sheets:mill", "--grace", "1") as url:
-        ran = here.shell(script.replace(f"http://{ADDRESS}", url))
+    with directory.serving("batchmill", "serve", "--app", "sheets:mill", "--grace", "1") as url:
+        ran = directory.shell(script.replace(f"http://{ADDRESS}", url))
     calls = re.findall(rf"^(\d{{3}}) ([A-Z]+) {url}(\S+)$", ran.stderr, re.MULTILINE)
     for (line, expected), (status, *called) in zip(expected_statuses(), calls, strict=False):
         assert re.fullmatch(expected, status), f"{status} {called}\n{line}\n{ran.stdout[-2000:]}"
     assert ran.returncode == 0 and len(calls) == len(list(expected_statuses())), ran.stderr
-    for block, said in zip(blocks, ran.stdout.split(SEPARATOR), strict=True):
+    for block, output in zip(blocks, ran.stdout.split(SEPARATOR), strict=True):
         if (shown := answer_after(block)) is not None:
-            assert has_shape_of(documents(said)[-1], shown), f"line {block.line}: {said}"
+            assert has_shape_of(documents(output)[-1], shown), f"line {block.line}: {output}"
     assert not uncalled([f"{method} {path.partition('?')[0]}" for _, method, path in calls])
-    assert zip_names(here.path / "batch.zip") == {"Ada.txt", "Ada (2).txt", "manifest.json"}
+    assert zip_names(directory.path / "batch.zip") == {"Ada.txt", "Ada (2).txt", "manifest.json"}
 
 
 def uncalled(calls: list[str]) -> list[str]:
-    """The routes that nobody learns to call from the page."""
+    """The routes that the page does not call."""
     return [route for route, _ in routes() if not any(map(pattern(route).fullmatch, calls))]
 
 
@@ -101,7 +101,7 @@ def pattern(route: str) -> re.Pattern[str]:
 
 
 def answer_after(block: Block) -> Any:
-    """The JSON that the page shows right after a block, if it does."""
+    """The JSON block directly after a block on the page, or None."""
     blocks = block.page.blocks("sh", "json", "python", "text", "js", "nginx")
     place = next(n for n, each in enumerate(blocks) if each.line == block.line)
     after = blocks[place + 1] if place + 1 < len(blocks) else None
@@ -109,18 +109,21 @@ def answer_after(block: Block) -> Any:
 
 
 def documents(text: str) -> list[Any]:
-    found: list[Any] = []
+    parsed: list[Any] = []
     decoder = json.JSONDecoder()
     while text := text.strip():
         document, end = decoder.raw_decode(text)
-        found.append(document)
+        parsed.append(document)
         text = text[end:]
-    return found
+    return parsed
 
 
 def has_shape_of(real: Any, shown: Any) -> bool:
-    """Names and kinds of values are those that are shown; there may be more of them, and what is
-    not known yet may be known by now."""
+    """Compares names and types of values.
+
+    The real document may have more names. A value that is null in one of them may have any type
+    in the other.
+    """
     match shown:
         case dict():
             return isinstance(real, dict) and all(
@@ -137,14 +140,14 @@ def zip_names(path: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_service_is_part_of_another_application(here: Directory) -> None:
+def test_the_service_can_be_mounted_in_another_application(directory: Directory) -> None:
     (app,) = re.findall(r"^batchmill --app (\w+:app) serve --port", PAGE.text, re.MULTILINE)
     with (
-        here.serving("batchmill", "--app", app, "serve") as url,
-        httpx.Client(base_url=f"{url}/mill", timeout=PATIENCE) as client,
+        directory.serving("batchmill", "--app", app, "serve") as url,
+        httpx.Client(base_url=f"{url}/mill", timeout=TIMEOUT) as client,
     ):
         batch = client.post("/v1/batches", json={"task": "greet", "items": ["Ada"]}).json()
-        events = httpx.get(f"{url}{batch['links']['events']}", timeout=PATIENCE).text
+        events = httpx.get(f"{url}{batch['links']['events']}", timeout=TIMEOUT).text
         assert "event: batch_completed" in events
         made = client.get(f"/v1/batches/{batch['id']}/results").json()
     assert [each["result"] for each in made["results"]] == ["Hello, Ada!"]
@@ -174,23 +177,25 @@ def routes(*, described: bool = False) -> Iterator[tuple[str, str]]:
 
 
 def test_the_reference_has_exactly_the_routes_of_the_service() -> None:
-    told = re.findall(r"^\| `([A-Z]+ /\S*)` \| ([\w –]+) \|", HTTP.text, re.MULTILINE)
-    assert sorted(told) == sorted(routes())
+    documented = re.findall(r"^\| `([A-Z]+ /\S*)` \| ([\w –]+) \|", HTTP.text, re.MULTILINE)
+    assert sorted(documented) == sorted(routes())
 
 
 def test_openapi_has_the_same_routes() -> None:
     paths = create_app(Mill("postgresql://nowhere")).openapi()["paths"]
-    found = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    assert found == {route for route, _ in routes(described=True)}
+    described = {
+        f"{method.upper()} {path}" for path, methods in paths.items() for method in methods
+    }
+    assert described == {route for route, _ in routes(described=True)}
 
 
-def test_every_field_of_a_new_batch_is_told() -> None:
+def test_every_field_of_a_new_batch_is_documented() -> None:
     for page in (HTTP, PAGE):
-        told = code_in(page)
-        assert {*NewBatch.model_fields, *NewJob.model_fields} <= told, page.name
+        documented = code_in(page)
+        assert {*NewBatch.model_fields, *NewJob.model_fields} <= documented, page.name
 
 
-# Raised by handlers and fetchers, which answer to no request.
+# Raised in handlers and fetchers, never while a request is answered.
 NOT_OF_REQUESTS = (FetchError, LeaseLost, Refused)
 
 
@@ -200,7 +205,7 @@ def errors(kind: type[BatchmillError] = BatchmillError) -> Iterator[type[Batchmi
         yield from errors(error)
 
 
-def test_every_problem_stands_in_the_row_of_its_status() -> None:
+def test_every_problem_is_in_the_row_of_its_status() -> None:
     rows = [line for line in PAGE.text.splitlines() if re.match(r"\| \d{3} \|", line)]
     for error in errors():
         status = next((status for kind, status in STATUSES if issubclass(error, kind)), None)

@@ -31,7 +31,7 @@ TYPES = {
 }
 # Defaults that depend on the machine.
 COMPUTED = {"processes": "the number of processors", "name": "host:pid"}
-# A value at or just inside the bounds, and one outside of them.
+# A value at the bound or just inside, and one outside.
 WORKER_BOUNDS: dict[str, tuple[Any, Any]] = {
     "over 0": (0.5, 0),
     "0 or more": (0, -1),
@@ -41,7 +41,7 @@ WORKER_BOUNDS: dict[str, tuple[Any, Any]] = {
 
 
 class Row(NamedTuple):
-    """What the table says of a field."""
+    """One row of the table."""
 
     name: str
     type: str
@@ -112,7 +112,7 @@ def worker_default(field: dataclasses.Field[Any]) -> str:
 
 
 TABLE = list(rows())
-TOLD = dict(TABLE)
+DOCUMENTED = dict(TABLE)
 FIELDS = dict(environment_fields())
 WORKER = {f"WorkerOptions.{field.name}": field for field in dataclasses.fields(WorkerOptions)}
 
@@ -122,13 +122,13 @@ def test_every_field_has_one_row_and_every_row_a_field() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
-def test_a_row_says_what_the_code_says(name: str) -> None:
-    assert TOLD[name] == FIELDS[name]
+def test_a_row_agrees_with_the_code(name: str) -> None:
+    assert DOCUMENTED[name] == FIELDS[name]
 
 
 @pytest.mark.parametrize("name", sorted(WORKER))
-def test_a_row_of_a_worker_says_what_the_code_says(name: str) -> None:
-    row, field = TOLD[name], WORKER[name]
+def test_a_row_of_a_worker_option_agrees_with_the_code(name: str) -> None:
+    row, field = DOCUMENTED[name], WORKER[name]
     assert row.type == type_of(field.type)
     assert row.default == worker_default(field)
     options = {each for option in COMMANDS["batchmill worker"].params for each in option.opts}
@@ -137,23 +137,23 @@ def test_a_row_of_a_worker_says_what_the_code_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WORKER))
-def test_the_bounds_of_a_worker_are_as_told(name: str) -> None:
+def test_worker_options_accept_values_within_the_documented_bounds_only(name: str) -> None:
     field = name.partition(".")[2]
-    allowed, refused = WORKER_BOUNDS[TOLD[name].bounds]
+    allowed, refused = WORKER_BOUNDS[DOCUMENTED[name].bounds]
     WorkerOptions(**{field: allowed})
     if refused is not None:
         with pytest.raises(InvalidInput):
             WorkerOptions(**{field: refused})
 
 
-def test_the_computed_defaults_are_as_told() -> None:
+def test_the_computed_defaults_are_as_documented() -> None:
     options = WorkerOptions()
     assert options.processes == os.cpu_count()
     assert options.name.endswith(f":{os.getpid()}")
 
 
-def test_nothing_else_reads_the_environment() -> None:
-    """Only the settings do. A child process inherits the environment as it is."""
+def test_only_the_settings_read_the_environment() -> None:
+    """`processes.py` is listed because it passes the environment to child processes."""
     sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "apps").rglob("*.py")]
     readers = {
         str(path.relative_to(ROOT))

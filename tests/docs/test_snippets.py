@@ -1,4 +1,4 @@
-"""What the documents show is tried: programs are run, the rest of a page from top to bottom."""
+"""The code in the documentation runs: programs as processes, snippets in their order."""
 
 import ast
 import asyncio
@@ -18,7 +18,7 @@ import typer.main
 from batchmill import Mill
 from batchmill.cli.app import app
 from tests.docs.pages import ROOT, Block, Page, pages
-from tests.docs.programs import PATIENCE, SUBPROCESS, Directory
+from tests.docs.programs import SUBPROCESS, TIMEOUT, Directory
 
 EVERY_PAGE = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 
@@ -38,65 +38,65 @@ def imports(block: Block) -> set[str]:
 
 
 def can_run(block: Block) -> bool:
-    """False if it imports what this environment does not have, such as Django."""
+    """False if the block imports a package that is not installed, such as Django."""
     own = {str(other.file).removesuffix(".py") for other in block.page.blocks("python")}
     return all(importlib.util.find_spec(name) for name in imports(block) - own)
 
 
 @EVERY_PAGE
-def test_every_block_of_python_compiles(page: Page) -> None:
+def test_every_python_block_compiles(page: Page) -> None:
     for block in page.blocks("python"):
         compile(block.padded, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-PROGRAMS = [page for page in pages() if any(map(is_program, page.blocks("python")))]
+PAGES_WITH_PROGRAMS = [page for page in pages() if any(map(is_program, page.blocks("python")))]
 
 
-@pytest.mark.parametrize("page", PROGRAMS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES_WITH_PROGRAMS, ids=lambda page: page.name)
 def test_programs_run(page: Page, dsn: str, tmp_path: Path) -> None:
-    """In the order of the page, with the workers that it starts; its tests at the end.
+    """Runs them in the order of the page, with the workers that the page starts, and tests last.
 
-    Files of a page see each other, and what others import is run by them.
+    The files of a page can import each other. A file that another one imports is not run itself.
     """
     for block in filter(is_program, page.blocks("python")):
         (tmp_path / str(block.file)).write_text(block.text)
     imported = set().union(*map(imports, page.blocks("python")))
     own = {"DATABASE_URL": dsn, "BATCHMILL_ARTIFACTS": str(tmp_path / "artifacts")}
-    here = Directory(tmp_path, os.environ | own | SUBPROCESS)
+    directory = Directory(tmp_path, os.environ | own | SUBPROCESS)
     tests: list[str] = []
     with ExitStack() as stack:
         for block in page.blocks("python", "sh"):
             if block.language == "sh":
                 for words in worker_commands(block):
-                    stack.enter_context(here.running(words))
+                    stack.enter_context(directory.running(words))
             elif not block.file or not can_run(block) or block.file[:-3] in imported:
                 continue
             elif block.file.startswith("test_"):
                 tests.append(block.file)
             else:
-                here.run(block.file)
+                directory.run(block.file)
         if tests:
-            here.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+            directory.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
 
 def worker_commands(block: Block) -> Iterator[list[str]]:
-    """The workers that a block starts for a module that stands on the page."""
+    """The worker commands of a block whose module is on the page."""
     files = {other.file for other in block.page.blocks("python")}
     for line in block.text.splitlines():
-        found = re.match(r"batchmill (worker --app (\w+):mill)$", line)
-        if found and f"{found[2]}.py" in files:
-            yield found[1].split()
+        match = re.match(r"batchmill (worker --app (\w+):mill)$", line)
+        if match and f"{match[2]}.py" in files:
+            yield match[1].split()
 
 
-def has_a_story(page: Page) -> bool:
+def has_snippets(page: Page) -> bool:
     return any(not is_program(block) for block in page.blocks("python", "sql"))
 
 
-STORIES = list(filter(has_a_story, pages()))
+PAGES_WITH_SNIPPETS = list(filter(has_snippets, pages()))
 
 
-@pytest.mark.parametrize("page", STORIES, ids=lambda page: page.name)
-async def test_the_rest_of_a_page_runs_from_top_to_bottom(
+@pytest.mark.parametrize("page", PAGES_WITH_SNIPPETS, ids=lambda page: page.name)
+async def test_snippets_run_in_the_order_of_the_page(
     page: Page, dsn: str, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", dsn)
@@ -106,36 +106,36 @@ async def test_the_rest_of_a_page_runs_from_top_to_bottom(
     try:
         for block in page.blocks("python", "sql"):
             if block.language == "sql":
-                # Undone again: roles and the like would outlive the database.
+                # Rolled back, because roles would outlive the database.
                 with sql.transaction(force_rollback=True):
                     sql.execute(block.text.encode())
             elif not is_program(block) and can_run(block):
-                await run_here(block, names)
+                await run_snippet(block, names)
     finally:
         for mill in [value for value in names.values() if isinstance(value, Mill)]:
             await asyncio.to_thread(mill.sync.close)
             await mill.close()
 
 
-async def run_here(block: Block, names: dict[str, Any]) -> None:
+async def run_snippet(block: Block, names: dict[str, Any]) -> None:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     code = compile(block.padded, block.page.name, "exec", flags, dont_inherit=True)
     ran = eval(code, names)
     if inspect.isawaitable(ran):
-        await asyncio.wait_for(ran, PATIENCE)
+        await asyncio.wait_for(ran, TIMEOUT)
 
 
 @EVERY_PAGE
-def test_every_link_leads_somewhere(page: Page) -> None:
+def test_every_link_target_exists(page: Page) -> None:
     for path, anchor in page.links:
         assert path.exists(), f"{page.name} links to {path}"
         if anchor:
             assert anchor in Page(path).anchors, f"{page.name} links to #{anchor} of {path.name}"
 
 
-def test_the_readme_leads_to_every_page() -> None:
-    led_to = {path for path, _ in Page(ROOT / "README.md").links}
-    assert {page.path for page in pages()} - led_to == {ROOT / "README.md"}
+def test_the_readme_links_to_every_page() -> None:
+    linked = {path for path, _ in Page(ROOT / "README.md").links}
+    assert {page.path for page in pages()} - linked == {ROOT / "README.md"}
 
 
 @EVERY_PAGE
@@ -151,7 +151,7 @@ def test_every_command_exists(page: Page, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def parse(words: list[str]) -> None:
-    """Parses a command line as the program would; what does not fit raises."""
+    """Parses a command line like the program does. Raises if it is not valid."""
     command: Any = typer.main.get_command(app)
     context = command.make_context("batchmill", list(words))
     while rest := [*context._protected_args, *context.args]:
@@ -162,7 +162,7 @@ def parse(words: list[str]) -> None:
 
 
 def find(words: list[str]) -> None:
-    """Every word up to the first argument or option names a command."""
+    """Checks that every word before the first argument or option names a command."""
     command: Any = typer.main.get_command(app)
     for word in words:
         if not hasattr(command, "commands"):

@@ -11,7 +11,7 @@ from .users import is_stopped
 
 @contextmanager
 def _reachable_directory() -> Iterator[Path]:
-    """One that other users can reach, which pytest's own is not, and with a short path."""
+    """A directory with a short path that other users can enter, unlike pytest's `tmp_path`."""
     path = Path(tempfile.mkdtemp(prefix="batchmill-", dir="/tmp"))
     path.chmod(0o711)
     try:
@@ -39,6 +39,6 @@ def shared_home() -> Iterator[Path]:
 
 @pytest.fixture
 def home(shared_home: Path) -> Iterator[Path]:
-    """One that has its cluster since the first test, as making it is slow; left stopped."""
+    """A home that tests share, because creating a cluster is slow. Tests must stop its server."""
     yield shared_home
     assert is_stopped(shared_home)

@@ -19,7 +19,7 @@ for _ in range(2):
 """
 
 
-def test_it_listens_on_a_private_socket_only(home: Path):
+def test_the_server_listens_only_on_a_private_socket(home: Path):
     with EmbeddedServer(home) as server:
         assert ask(server.dsn, "show listen_addresses") == ""
         sockets = home / "socket"
@@ -27,15 +27,15 @@ def test_it_listens_on_a_private_socket_only(home: Path):
         assert stat.S_IMODE((sockets / ".s.PGSQL.5432").stat().st_mode) == 0o700
 
 
-def test_one_rule_lets_in_one_user(home: Path):
+def test_the_only_rule_admits_only_the_current_user(home: Path):
     rules = "select string_agg(concat_ws(' ', type, auth_method, user_name), ',') from "
     with EmbeddedServer(home) as server:
         assert ask(server.dsn, rules + "pg_hba_file_rules") == "local peer {batchmill}"
-        people = "select string_agg(sys_name, ',') from pg_ident_file_mappings"
-        assert ask(server.dsn, people) == pwd.getpwuid(os.geteuid()).pw_name
+        users = "select string_agg(sys_name, ',') from pg_ident_file_mappings"
+        assert ask(server.dsn, users) == pwd.getpwuid(os.geteuid()).pw_name
 
 
-def test_it_is_durable(home: Path):
+def test_commits_are_durable(home: Path):
     with EmbeddedServer(home) as server:
         assert ask(server.dsn, "show fsync") == "on"
         assert ask(server.dsn, "show synchronous_commit") == "on"
@@ -55,7 +55,7 @@ def test_another_user_cannot_reach_the_socket(home: Path):
 
 
 @needs_root
-def test_the_user_that_the_server_runs_as_is_not_let_in_either(home: Path):
+def test_the_user_that_the_server_runs_as_cannot_connect(home: Path):
     with EmbeddedServer(home) as server:
         runs_as = pwd.getpwuid((home / "socket").stat().st_uid)
         refused = python_as(runs_as, CONNECT, server.dsn)
@@ -64,7 +64,7 @@ def test_the_user_that_the_server_runs_as_is_not_let_in_either(home: Path):
 
 
 @needs_root
-def test_it_works_for_a_user_that_is_not_root(directory: Path):
+def test_a_user_other_than_root_can_use_the_server(directory: Path):
     nobody = pwd.getpwnam("nobody")
     skip_unless_reachable(nobody)
     os.chown(directory, nobody.pw_uid, nobody.pw_gid)
@@ -76,7 +76,9 @@ def test_it_works_for_a_user_that_is_not_root(directory: Path):
 
 
 @pytest.mark.parametrize("name", ["long" * 25, "one, two", 'quo"ted'])
-def test_a_path_unfit_for_a_socket_gets_a_private_one_elsewhere(directory: Path, name: str):
+def test_a_home_whose_path_is_unfit_for_a_socket_gets_a_private_socket_elsewhere(
+    directory: Path, name: str
+):
     home = directory / name
     with EmbeddedServer(home) as server:
         assert ask(server.dsn, "select 42") == 42
@@ -97,26 +99,26 @@ def test_a_socket_directory_that_others_can_enter_is_refused(directory: Path):
     sockets.mkdir()
     sockets.chmod(0o755)
     try:
-        with pytest.raises(EmbeddedError, match=r"is not a directory that only \w+ can enter"):
+        with pytest.raises(EmbeddedError, match=r"must be a directory that only \w+ can access"):
             server.start()
     finally:
         sockets.rmdir()
 
 
-def test_a_link_in_the_place_of_the_socket_directory_is_refused(directory: Path):
+def test_a_symlink_instead_of_the_socket_directory_is_refused(directory: Path):
     server = EmbeddedServer(directory / ("long" * 25))
     elsewhere = directory / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     sockets = _socket_directory(server)
     sockets.symlink_to(elsewhere)
     try:
-        with pytest.raises(EmbeddedError, match=r"is not a directory that only \w+ can enter"):
+        with pytest.raises(EmbeddedError, match=r"must be a directory that only \w+ can access"):
             server.start()
     finally:
         sockets.unlink()
 
 
-def test_settings_and_secrets_of_the_caller_do_not_reach_the_server(
+def test_environment_variables_of_the_caller_do_not_reach_the_server(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PGPORT", "7777")

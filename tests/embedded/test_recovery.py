@@ -16,7 +16,7 @@ from .users import User, ask, execute, is_stopped, postmaster
 BUSY = "select count(*) from pg_stat_activity where state = 'active' and query like '%as busy'"
 
 
-def test_a_killed_server_recovers_what_was_committed(home: Path):
+def test_a_killed_server_recovers_committed_data(home: Path):
     with EmbeddedServer(home) as server:
         execute(server.dsn, "create table recovered as select 42 as n")
         os.kill(postmaster(home), signal.SIGKILL)
@@ -24,7 +24,7 @@ def test_a_killed_server_recovers_what_was_committed(home: Path):
         assert ask(server.dsn, "select n from recovered") == 42
 
 
-def test_a_killed_server_is_replaced_only_when_its_last_process_is_gone(home: Path):
+def test_a_killed_server_is_replaced_only_after_its_last_process_has_exited(home: Path):
     with EmbeddedServer(home) as server:
         execute(server.dsn, "create table replaced as select 42 as n")
         busy = psycopg.connect(server.dsn)
@@ -37,37 +37,39 @@ def test_a_killed_server_is_replaced_only_when_its_last_process_is_gone(home: Pa
         busy.close()
 
 
-def test_the_pid_file_of_a_dead_server_is_no_obstacle(home: Path):
+def test_the_pid_file_of_a_dead_server_does_not_prevent_a_start(home: Path):
     with EmbeddedServer(home):
         pass
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    _pretend_to_be_running(home, gone.pid)
+    _write_pid_files(home, gone.pid)
     with EmbeddedServer(home) as server:
         assert ask(server.dsn, "select 42") == 42
 
 
-def test_another_program_with_the_old_process_id_is_neither_mistaken_nor_harmed(home: Path):
+def test_another_program_with_the_old_process_id_is_not_taken_for_the_server_and_not_killed(
+    home: Path,
+):
     with EmbeddedServer(home):
         pass
     owner = (home / "socket").stat().st_uid if os.geteuid() == 0 else None
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, user=owner) as stranger:
-        _pretend_to_be_running(home, stranger.pid)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, user=owner) as other_program:
+        _write_pid_files(home, other_program.pid)
         with EmbeddedServer(home) as server:
             assert ask(server.dsn, "select 42") == 42
-            assert postmaster(home) != stranger.pid
-        assert stranger.poll() is None
+            assert postmaster(home) != other_program.pid
+        assert other_program.poll() is None
 
 
-def test_a_cluster_that_was_never_finished_is_made_anew(new_home: Path):
+def test_a_cluster_whose_creation_was_interrupted_is_created_again(new_home: Path):
     with EmbeddedServer(new_home):
         pass
     (data,) = new_home.glob("pg[0-9]*")
-    draft = data.rename(data.with_suffix(".new"))
-    (draft / "global" / "pg_control").unlink()
+    unfinished = data.rename(data.with_suffix(".new"))
+    (unfinished / "global" / "pg_control").unlink()
     with EmbeddedServer(new_home) as server:
         assert ask(server.dsn, "select 42") == 42
-    assert not draft.exists()
+    assert not unfinished.exists()
 
 
 def test_a_server_that_does_not_answer_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch):
@@ -85,7 +87,7 @@ def test_a_server_that_does_not_answer_is_reported(home: Path, monkeypatch: pyte
     assert is_stopped(home)
 
 
-def test_a_cluster_that_a_killed_process_left_in_the_making_is_not_touched(
+def test_a_cluster_that_initdb_is_still_creating_is_not_touched(
     new_home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     new_home.mkdir(mode=0o711)
@@ -97,14 +99,14 @@ def test_a_cluster_that_a_killed_process_left_in_the_making_is_not_touched(
     assert not any(new_home.glob("pg*"))
 
 
-def test_a_server_that_cannot_start_says_why(new_home: Path):
+def test_the_error_of_a_server_that_cannot_start_has_the_reason(new_home: Path):
     with EmbeddedServer(new_home) as server:
         execute(server.dsn, "alter system set shared_preload_libraries = 'no_such_library'")
     with pytest.raises(EmbeddedError, match=r'(?s)could not be started.*"no_such_library"'):
         EmbeddedServer(new_home).start()
 
 
-def _pretend_to_be_running(home: Path, pid: int) -> None:
+def _write_pid_files(home: Path, pid: int) -> None:
     (data,) = home.glob("pg[0-9]*")
     owner = data.stat()
     for stale in (data / "postmaster.pid", home / "socket" / ".s.PGSQL.5432.lock"):

@@ -8,7 +8,7 @@ from batchmill.embedded import EmbeddedServer
 from .users import User, ask, execute, is_stopped, postmaster
 
 
-def test_the_last_of_two_processes_stops_the_server(home: Path):
+def test_the_last_process_to_leave_stops_the_server(home: Path):
     with User(home) as first, User(home) as second:
         dsn = first.wait_until_started()
         assert second.wait_until_started() == dsn
@@ -20,7 +20,7 @@ def test_the_last_of_two_processes_stops_the_server(home: Path):
         assert is_stopped(home)
 
 
-def test_processes_that_start_at_once_get_one_server(new_home: Path):
+def test_processes_that_start_at_the_same_time_share_one_server(new_home: Path):
     users = [User(new_home) for _ in range(5)]
     for user in users:
         assert ask(user.wait_until_started(), "select 42") == 42
@@ -31,7 +31,7 @@ def test_processes_that_start_at_once_get_one_server(new_home: Path):
     assert is_stopped(new_home)
 
 
-def test_killing_a_user_leaves_the_server_to_the_others(home: Path):
+def test_killing_one_process_does_not_stop_the_server_for_the_others(home: Path):
     with EmbeddedServer(home) as server, User(home) as other:
         other.wait_until_started()
         other.kill()
@@ -39,7 +39,7 @@ def test_killing_a_user_leaves_the_server_to_the_others(home: Path):
     assert is_stopped(home)
 
 
-def test_a_server_whose_starter_was_killed_is_used_again(home: Path):
+def test_a_server_keeps_running_after_the_process_that_started_it_is_killed(home: Path):
     with User(home) as starter:
         starter.wait_until_started()
     pid = postmaster(home)
@@ -49,14 +49,14 @@ def test_a_server_whose_starter_was_killed_is_used_again(home: Path):
     assert is_stopped(home)
 
 
-def test_two_servers_in_one_process_are_two_users(home: Path):
+def test_two_server_objects_in_one_process_count_separately(home: Path):
     with EmbeddedServer(home) as first:
         with EmbeddedServer(home):
             pass
         assert ask(first.dsn, "select 42") == 42
 
 
-def test_starting_and_stopping_twice_is_the_same_as_once(home: Path):
+def test_start_and_stop_are_idempotent(home: Path):
     server = EmbeddedServer(home)
     server.stop()
     server.start()
@@ -73,31 +73,31 @@ def test_data_outlives_the_server(home: Path):
         assert ask(server.dsn, "select n from kept") == 42
 
 
-def test_a_forked_child_is_no_user(home: Path):
-    """Neither does it keep the server running, nor does its end stop it."""
+def test_a_forked_child_does_not_count_as_a_user(home: Path):
+    """The child does not keep the server running, and its exit does not stop the server."""
     server = EmbeddedServer(home)
     server.start()
 
-    leaves_at_once = os.fork()
-    if leaves_at_once == 0:
+    short_lived = os.fork()
+    if short_lived == 0:
         server.stop()
         os._exit(0)
-    os.waitpid(leaves_at_once, 0)
+    os.waitpid(short_lived, 0)
     assert ask(server.dsn, "select 42") == 42
 
-    told, tell = os.pipe()
-    stays = os.fork()
-    if stays == 0:
-        os.close(tell)
-        os.read(told, 1)
+    read_end, write_end = os.pipe()
+    long_lived = os.fork()
+    if long_lived == 0:
+        os.close(write_end)
+        os.read(read_end, 1)
         os._exit(0)
     server.stop()
     assert is_stopped(home)
-    os.close(tell)
-    os.waitpid(stays, 0)
+    os.close(write_end)
+    os.waitpid(long_lived, 0)
 
 
-def test_a_process_that_forgets_to_stop_stops_at_exit(home: Path):
+def test_the_server_stops_when_a_process_exits_without_stopping_it(home: Path):
     code = """
 import sys
 from pathlib import Path

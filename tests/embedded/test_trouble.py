@@ -41,21 +41,23 @@ def small_disk(directory: Path) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("no_package")
-def test_without_programs_it_says_how_to_get_them(new_home: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_error_for_missing_programs_says_how_to_install_them(
+    new_home: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(installation, "DEBIAN", new_home)
     with pytest.raises(EmbeddedError, match=r"pip install 'batchmill\[embedded\]'.*DATABASE_URL"):
         EmbeddedServer(new_home).start()
 
 
 @pytest.mark.usefixtures("no_package")
-def test_programs_of_the_system_serve_as_well(new_home: Path):
+def test_programs_of_the_system_are_used_if_the_package_is_missing(new_home: Path):
     if not any(installation.DEBIAN.glob("*/bin/initdb")):
         pytest.skip("Debian's PostgreSQL is not installed")
     with EmbeddedServer(new_home) as server:
         assert ask(server.dsn, "select 42") == 42
 
 
-def test_data_is_served_by_the_version_that_made_it(
+def test_data_is_served_by_the_version_that_created_it(
     new_home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     if not (installation.DEBIAN / "15").exists():
@@ -68,19 +70,19 @@ def test_data_is_served_by_the_version_that_made_it(
         assert ask(server.dsn, "show server_version") == first
 
 
-def test_data_of_a_version_that_is_not_there_is_left_alone(new_home: Path):
+def test_data_of_a_version_that_is_not_installed_is_reported(new_home: Path):
     (new_home / "pg99").mkdir(parents=True)
-    with pytest.raises(EmbeddedError, match="was made by PostgreSQL 99, which is not installed"):
+    with pytest.raises(EmbeddedError, match="was created by PostgreSQL 99, which is not installed"):
         EmbeddedServer(new_home).start()
 
 
-def test_too_old_programs_are_passed_over(new_home: Path, monkeypatch: pytest.MonkeyPatch):
+def test_programs_that_are_too_old_are_not_used(new_home: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(installation, "OLDEST_MAJOR", 99)
-    with pytest.raises(EmbeddedError, match="No PostgreSQL was found"):
+    with pytest.raises(EmbeddedError, match="PostgreSQL is not installed"):
         EmbeddedServer(new_home).start()
 
 
-def test_a_file_is_no_home(directory: Path):
+def test_a_file_instead_of_a_home_is_reported(directory: Path):
     home = directory / "file"
     home.touch()
     with pytest.raises(EmbeddedError, match=r"cannot use .*file: .* Set BATCHMILL_HOME"):
@@ -88,13 +90,13 @@ def test_a_file_is_no_home(directory: Path):
 
 
 @needs_root
-def test_a_home_that_cannot_be_made_is_reported(directory: Path):
+def test_a_home_that_cannot_be_created_is_reported(directory: Path):
     done = python_as(pwd.getpwnam("nobody"), START, directory / "home")
     assert "home: Permission denied. Set BATCHMILL_HOME to a directory" in done.stdout
 
 
 @needs_root
-def test_a_home_of_someone_else_is_refused(new_home: Path):
+def test_a_home_of_another_user_is_refused(new_home: Path):
     new_home.mkdir()
     os.chown(new_home, pwd.getpwnam("nobody").pw_uid, -1)
     with pytest.raises(EmbeddedError, match="belongs to another user"):
@@ -102,14 +104,16 @@ def test_a_home_of_someone_else_is_refused(new_home: Path):
 
 
 @needs_root
-def test_a_home_closed_to_the_unprivileged_user_is_reported(directory: Path, new_home: Path):
+def test_a_home_that_the_unprivileged_user_cannot_enter_is_reported(
+    directory: Path, new_home: Path
+):
     directory.chmod(0o700)
-    with pytest.raises(EmbeddedError, match=r"who cannot enter .*home: set BATCHMILL_HOME"):
+    with pytest.raises(EmbeddedError, match=r"who cannot access .*home. Set BATCHMILL_HOME"):
         EmbeddedServer(new_home).start()
 
 
 @needs_root
-def test_programs_closed_to_the_unprivileged_user_are_copied(
+def test_programs_that_the_unprivileged_user_cannot_read_are_copied(
     directory: Path, new_home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     closed = directory / "closed"
@@ -124,14 +128,14 @@ def test_programs_closed_to_the_unprivileged_user_are_copied(
 
 @needs_root
 def test_a_user_id_without_a_name_is_reported(directory: Path):
-    stranger = pwd.struct_passwd(("stranger", "", 54321, 54321, "", "/", ""))
-    skip_unless_reachable(stranger)
+    nameless = pwd.struct_passwd(("nameless", "", 54321, 54321, "", "/", ""))
+    skip_unless_reachable(nameless)
     os.chown(directory, 54321, 54321)
-    done = python_as(stranger, START, directory / "home")
+    done = python_as(nameless, START, directory / "home")
     assert done.stdout.startswith("The user id 54321 has no name on this system")
 
 
-def test_a_full_disk_is_reported_and_leaves_nothing_in_the_way(small_disk: Path):
+def test_a_full_disk_is_reported_and_does_not_prevent_a_later_start(small_disk: Path):
     home = small_disk / "home"
     with pytest.raises(EmbeddedError, match=r"The disk that holds .* is full"):
         EmbeddedServer(home).start()
@@ -140,7 +144,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_in_the_way(small_disk: Path)
         assert ask(server.dsn, "select 42") == 42
 
 
-def test_a_disk_that_filled_up_later_is_reported(small_disk: Path):
+def test_a_disk_that_fills_up_after_the_first_start_is_reported(small_disk: Path):
     subprocess.run(["mount", "-o", "remount,size=200m", small_disk], check=True)
     home = small_disk / "home"
     with EmbeddedServer(home):
@@ -153,13 +157,15 @@ def test_a_disk_that_filled_up_later_is_reported(small_disk: Path):
         assert ask(server.dsn, "select 42") == 42
 
 
-def test_windows_is_told_what_to_do(new_home: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_error_on_windows_recommends_database_url(
+    new_home: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(EmbeddedError, match="does not run on Windows: set DATABASE_URL"):
+    with pytest.raises(EmbeddedError, match="does not run on Windows. Set DATABASE_URL"):
         EmbeddedServer(new_home).start()
 
 
-def test_the_default_home_is_one_that_the_server_can_reach(monkeypatch: pytest.MonkeyPatch):
+def test_the_default_home_depends_on_the_user(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert default_home() == Path("/var/lib/batchmill")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

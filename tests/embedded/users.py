@@ -1,4 +1,4 @@
-"""Other processes that use an embedded server, and what can be seen of the server itself."""
+"""Processes that use an embedded server, and helpers that inspect the server."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ from batchmill.embedded.installation import installations
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
-USE_UNTIL_TOLD = """
+USE_UNTIL_STDIN_CLOSES = """
 import sys
 from pathlib import Path
 from batchmill.embedded import EmbeddedServer
@@ -27,11 +27,11 @@ with EmbeddedServer(Path(sys.argv[1])) as server:
 
 
 class User:
-    """A process that uses the server in `home` until it is told to leave, or killed."""
+    """A process that uses the server in `home` until `leave` or `kill` is called."""
 
     def __init__(self, home: Path):
         self._process = subprocess.Popen(
-            [sys.executable, "-c", USE_UNTIL_TOLD, home],
+            [sys.executable, "-c", USE_UNTIL_STDIN_CLOSES, home],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -59,7 +59,7 @@ class User:
 def python_as(
     account: pwd.struct_passwd, code: str, *arguments: str | Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run code as another user, who need not be able to reach this Python."""
+    """Runs code as another user. Imports come first: that user may have no access to this Python."""
     become = f"""
 import os, sys
 from pathlib import Path

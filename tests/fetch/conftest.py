@@ -17,14 +17,14 @@ async def site() -> AsyncIterator[Site]:
 
 @pytest.fixture
 async def other() -> AsyncIterator[Site]:
-    """A second server, which no test's fetcher may reach unless it says so."""
+    """A second server. The fetcher of `site` may not reach it."""
     async with Site() as site:
         yield site
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of secure.test, signed by itself; the key is in the same file."""
+    """A self-signed certificate for secure.test, with its key in the same file."""
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed.")
     folder = tmp_path_factory.mktemp("certificate")
@@ -47,5 +47,5 @@ async def secure(certificate: Path) -> AsyncIterator[Site]:
 
 @pytest.fixture
 def trust(certificate: Path) -> ssl.SSLContext:
-    """A client that takes this certificate for the name in it."""
+    """A client context that trusts this certificate."""
     return ssl.create_default_context(cafile=str(certificate))

@@ -1,6 +1,7 @@
-"""Fetches names whose only name server never answers; run by test_resolver.py in a network namespace.
+"""Fetches URLs while the only name server never answers. Prints the results.
 
-Prints what happened. It ends at once although its lookups would take two minutes.
+test_resolver.py runs this program in a network namespace. The program does not wait for its
+lookups, which would take two minutes.
 """
 
 import asyncio
@@ -15,8 +16,8 @@ from batchmill.threads import in_thread
 STUCK = 60
 
 
-def be_silent() -> socket.socket:
-    """A name server that takes every question and answers none."""
+def start_silent_name_server() -> socket.socket:
+    """Starts a name server that receives every query and answers none."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 53))
@@ -45,12 +46,12 @@ async def main() -> None:
     try:
         await fetcher.read("http://localhost/", caller="ada")
     except AddressRefused:
-        other = "found"
+        other = "resolved"
     else:
         other = "reached"
     assert not any(task.done() for task in asked)
     print(f"stuck={sum(await asyncio.gather(*asked))} files={files} other={other}")
 
 
-with be_silent():
+with start_silent_name_server():
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""A web server on loopback that answers what a test tells it to, byte by byte if need be."""
+"""A web server on loopback that sends exactly the bytes that a test provides."""
 
 import asyncio
 import ssl
@@ -24,14 +24,17 @@ def redirect(location: str, status: int = 302) -> bytes:
 
 
 class Site:
-    """`pages` by path: bytes that are sent, or a function that writes them. `requests` are the
-    heads that came. `left` is set once a client has closed its connection."""
+    """Serves `pages`, by path: bytes to send, or a function that writes them.
+
+    `requests` has the request heads that were received. `disconnected` is set once a client has
+    closed its connection.
+    """
 
     def __init__(self, tls: ssl.SSLContext | None = None):
         self.pages: dict[str, bytes | Answer] = {}
         self.requests: list[str] = []
         self.bodies: list[bytes] = []
-        self.left = asyncio.Event()
+        self.disconnected = asyncio.Event()
         self._tls = tls
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -51,7 +54,7 @@ class Site:
         return f"{scheme}://{host}:{self.port}{path}"
 
     def fetcher(self, **options: Any) -> Fetcher:
-        """One that may reach this site, and nothing else that is not public."""
+        """A fetcher that may reach this site in addition to public addresses."""
         return Fetcher(addresses=Addresses(allow=[f"127.0.0.1:{self.port}"]), **options)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,7 +67,7 @@ class Site:
             if writer.can_write_eof():
                 writer.write_eof()
             await reader.read()
-        self.left.set()
+        self.disconnected.set()
         writer.close()
 
     async def _request(self, reader: asyncio.StreamReader) -> str:
@@ -85,15 +88,17 @@ class Site:
 
 def header(head: str, name: str) -> str | None:
     for line in head.splitlines()[1:]:
-        found, _, value = line.partition(":")
-        if found.lower() == name:
+        key, _, value = line.partition(":")
+        if key.lower() == name:
             return value.strip()
     return None
 
 
-class Names:
-    """A resolver for tests: what it is told, in this order, and then the last again. There is no
-    other name."""
+class FakeResolver:
+    """A resolver that returns the given answers in order, and then repeats the last one.
+
+    Other names are unknown.
+    """
 
     def __init__(self, **answers: Sequence[Sequence[str]]):
         self._answers = {name: list(each) for name, each in answers.items()}

@@ -1,4 +1,4 @@
-"""No address that is not public passes, in whatever form it comes."""
+"""Addresses that are not public are refused in every notation."""
 
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -58,12 +58,12 @@ WRAPPINGS: dict[str, Callable[[int, int], int]] = {
 
 
 def _prefix(rest: int) -> int:
-    """A public one, of 64 bits."""
+    """A public 64-bit prefix."""
     return 0x2A00 << 112 | (rest & (1 << 48) - 1) << 64
 
 
 def inside(networks: list[str]) -> st.SearchStrategy[int]:
-    """Numbers of addresses, drawn from each network alike."""
+    """Addresses as integers, with equal weight for each network."""
 
     def members(text: str) -> st.SearchStrategy[int]:
         network = (IPv6Network if ":" in text else IPv4Network)(text)
@@ -73,24 +73,24 @@ def inside(networks: list[str]) -> st.SearchStrategy[int]:
 
 
 @given(inside(FORBIDDEN_4))
-def test_no_forbidden_ipv4_address_passes(number: int):
+def test_a_forbidden_ipv4_address_is_refused(number: int):
     assert not Addresses().permit(str(IPv4Address(number)), 80)
 
 
 @given(inside(FORBIDDEN_6))
-def test_no_forbidden_ipv6_address_passes(number: int):
+def test_a_forbidden_ipv6_address_is_refused(number: int):
     assert not Addresses().permit(str(IPv6Address(number)), 80)
 
 
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
 @given(inner=inside(FORBIDDEN_4), rest=st.integers(0, (1 << 128) - 1))
-def test_no_forbidden_address_passes_inside_another(wrapping: str, inner: int, rest: int):
+def test_a_forbidden_address_embedded_in_another_is_refused(wrapping: str, inner: int, rest: int):
     wrapped = IPv6Address(WRAPPINGS[wrapping](inner, rest))
     assert not Addresses().permit(str(wrapped), 80)
 
 
 @given(st.integers(0, (1 << 128) - 1), st.text("abcdef0123", min_size=1))
-def test_no_address_with_a_scope_passes(number: int, scope: str):
+def test_an_address_with_a_scope_is_refused(number: int, scope: str):
     address = f"{IPv6Address(number)}%{scope}"
     assert not Addresses().permit(address, 80)
     assert not Addresses(allow=["::/0"]).permit(address, 80)
@@ -124,7 +124,7 @@ def test_no_address_with_a_scope_passes(number: int, scope: str):
         "2130706433",
     ],
 )
-def test_these_are_refused(address: str):
+def test_a_non_public_address_is_refused(address: str):
     assert not Addresses().permit(address, 80)
 
 
@@ -146,17 +146,17 @@ def test_these_are_refused(address: str):
         "2a00:1450::5efe:808:808",
     ],
 )
-def test_these_are_public(address: str):
+def test_a_public_address_is_permitted(address: str):
     assert Addresses().permit(address, 443)
 
 
 @pytest.mark.parametrize("port", [80, 443, 1024, 3000, 8000, 8080, 8443, 65535])
-def test_ports_of_the_web_are_reached(port: int):
+def test_web_ports_are_permitted(port: int):
     assert Addresses().permit("8.8.8.8", port)
 
 
 @pytest.mark.parametrize("port", [1, 21, 22, 25, 110, 465, 587, 2525, 5060, 6379, 6667, 11211])
-def test_ports_that_would_read_a_request_as_commands_are_not(port: int):
+def test_ports_of_other_protocols_are_refused(port: int):
     assert not Addresses().permit("8.8.8.8", port)
 
 
@@ -174,7 +174,7 @@ class TestAllow:
             ("fd00::/8", "fd12::1"),
         ],
     )
-    def test_what_an_entry_covers_is_reached(self, entry: str, address: str):
+    def test_an_address_covered_by_an_entry_is_permitted(self, entry: str, address: str):
         assert Addresses(allow=[entry]).permit(address, 8123)
 
     @pytest.mark.parametrize(
@@ -187,13 +187,13 @@ class TestAllow:
             ("2002:7f00:1::", 8123),
         ],
     )
-    def test_nothing_else_is(self, address: str, port: int):
+    def test_an_address_outside_the_entry_is_refused(self, address: str, port: int):
         assert not Addresses(allow=["127.0.0.1:8123"]).permit(address, port)
 
-    def test_a_port_that_is_named_may_be_any(self):
+    def test_an_entry_can_allow_any_port(self):
         assert Addresses(allow=["10.0.0.5:25"]).permit("10.0.0.5", 25)
 
-    def test_what_is_refused_by_name_is_refused_whatever_else_is_said(self):
+    def test_refuse_takes_precedence_over_allow(self):
         addresses = Addresses(allow=["8.8.0.0/16"], refuse=["8.8.8.0/24", "1.1.1.1:443"])
         assert not addresses.permit("8.8.8.8", 80)
         assert not addresses.permit("::ffff:8.8.8.8", 80)
@@ -205,6 +205,6 @@ class TestAllow:
         "entry",
         ["", "localhost", "127.0.0.1:x", "10.0.0.1/8", "[::1]8123x", "[::1", "1.2.3.4:99999", "*"],
     )
-    def test_what_is_no_entry_is_refused(self, entry: str):
-        with pytest.raises(InvalidInput, match="is no address or network"):
+    def test_an_invalid_entry_is_refused(self, entry: str):
+        with pytest.raises(InvalidInput, match="is not a valid address or network"):
             Addresses(allow=[entry])

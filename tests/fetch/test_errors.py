@@ -1,4 +1,4 @@
-"""In a handler, what may go better next time is tried again, and the rest is not."""
+"""Which fetch errors of a handler are retried, and which are permanent."""
 
 from datetime import UTC, datetime
 
@@ -34,10 +34,12 @@ NOW = datetime(2026, 1, 10, 12, 0, tzinfo=UTC)
         (Unreachable, "unreachable", True),
     ],
 )
-def test_each_kind_says_whether_to_try_again(kind: type[FetchError], code: str, transient: bool):
-    found = classify(kind("In words for people."), now=NOW)
-    assert (found.code, found.transient) == (code, transient)
-    assert found.message == "In words for people."
+def test_each_error_has_a_code_and_is_transient_or_permanent(
+    kind: type[FetchError], code: str, transient: bool
+):
+    classified = classify(kind("In words for people."), now=NOW)
+    assert (classified.code, classified.transient) == (code, transient)
+    assert classified.message == "In words for people."
 
 
 async def failure(site: Site, *rules: Rule) -> Failure:
@@ -61,27 +63,27 @@ async def failure(site: Site, *rules: Rule) -> Failure:
         (504, "timeout", True),
     ],
 )
-async def test_a_status_means_what_it_means_everywhere(
+async def test_a_status_is_classified_like_other_http_errors(
     site: Site, status: int, code: str, transient: bool
 ):
     site.pages["/"] = answer(status=status)
-    found = await failure(site)
-    assert (found.code, found.transient) == (code, transient)
+    classified = await failure(site)
+    assert (classified.code, classified.transient) == (code, transient)
 
 
 @pytest.mark.parametrize(("value", "seconds"), [("7", 7), ("Sat, 10 Jan 2026 12:00:30 GMT", 30)])
-async def test_a_server_says_how_long_to_wait(site: Site, value: str, seconds: float):
+async def test_retry_after_is_read_from_the_response(site: Site, value: str, seconds: float):
     site.pages["/"] = answer(status=429, retry_after=value)
     assert (await failure(site)).retry_after == seconds
 
 
-async def test_rules_go_by_the_status(site: Site):
+async def test_rules_can_match_the_status(site: Site):
     site.pages["/"] = answer(status=404)
     rule = Rule(404, code="not_there_yet", transient=True)
     assert (await failure(site, rule)).code == "not_there_yet"
 
 
-async def test_a_status_is_told_in_words(site: Site):
+async def test_the_message_of_a_bad_status_has_host_and_reason(site: Site):
     site.pages["/"] = answer(status=404)
     with pytest.raises(BadStatus, match="127.0.0.1 answers 404 .Not Found.") as caught:
         await site.fetcher().read(site.url())

@@ -1,4 +1,4 @@
-"""Servers that break off, lie, or speak something else; and callers that change their mind."""
+"""Truncated and malformed responses, and callers that stop early."""
 
 import asyncio
 import gzip
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batchmill import Addresses, BadResponse, Fetcher, FetchError, Unreachable
-from tests.fetch.site import Names, Site, answer
+from tests.fetch.site import FakeResolver, Site, answer
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ from tests.fetch.site import Names, Site, answer
         + gzip.compress(b"hello", mtime=0)[:-3],
     ],
 )
-async def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(site: Site, page: bytes):
+async def test_a_truncated_response_is_an_error(site: Site, page: bytes):
     site.pages["/"] = page
-    with pytest.raises(Unreachable, match="broke off"):
+    with pytest.raises(Unreachable, match="closed the connection"):
         await site.fetcher().read(site.url())
 
 
@@ -45,7 +45,7 @@ async def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(site: Si
         answer(b"hello", content_encoding="br"),
     ],
 )
-async def test_an_answer_that_is_not_what_it_says_is_refused(site: Site, page: bytes):
+async def test_a_malformed_response_is_refused(site: Site, page: bytes):
     async def stay(writer: asyncio.StreamWriter) -> None:
         writer.write(page)
         await asyncio.Event().wait()
@@ -73,25 +73,23 @@ HEADS = st.sampled_from(
 
 
 @given(HEADS, st.binary(max_size=60), st.sampled_from([b"", b"\r\n\r\n"]))
-def test_whatever_a_server_sends_is_a_body_or_one_of_our_errors(
-    head: bytes, rest: bytes, end: bytes
-):
+def test_any_response_is_a_body_or_a_fetch_error(head: bytes, rest: bytes, end: bytes):
     async def fetch() -> None:
         async with Site() as site:
             site.pages["/"] = head + rest + end
-            names = Names(**{"127.0.0.1": [["127.0.0.1"]]})
+            names = FakeResolver(**{"127.0.0.1": [["127.0.0.1"]]})
             with suppress(FetchError):
                 await site.fetcher(resolve=names).read(site.url())
 
     asyncio.run(fetch())
 
 
-async def test_more_than_was_announced_is_not_read(site: Site):
+async def test_bytes_after_the_content_length_are_not_read(site: Site):
     site.pages["/"] = answer(b"hello and more", content_length="5")
     assert await site.fetcher().read(site.url()) == b"hello"
 
 
-async def test_a_switch_of_protocols_is_a_bad_status(site: Site):
+async def test_a_protocol_switch_is_an_error(site: Site):
     site.pages["/"] = (
         b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"
     )
@@ -99,7 +97,7 @@ async def test_a_switch_of_protocols_is_a_bad_status(site: Site):
         await site.fetcher().read(site.url())
 
 
-async def test_nobody_there_is_unreachable():
+async def test_a_closed_port_is_unreachable():
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         port = nobody.getsockname()[1]
@@ -115,12 +113,12 @@ async def endless(writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
 
-async def test_leaving_early_closes_the_connection(site: Site):
+async def test_leaving_the_context_early_closes_the_connection(site: Site):
     site.pages["/"] = endless
     async with site.fetcher().get(site.url()) as response:
         async for _ in response.chunks():
             break
-    await site.left.wait()
+    await site.disconnected.wait()
 
 
 async def test_cancelling_closes_the_connection(site: Site):
@@ -136,12 +134,12 @@ async def test_cancelling_closes_the_connection(site: Site):
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    await site.left.wait()
+    await site.disconnected.wait()
 
 
-async def test_an_error_of_the_caller_is_the_callers(site: Site):
+async def test_an_error_of_the_caller_is_not_changed(site: Site):
     site.pages["/"] = endless
     with pytest.raises(TimeoutError, match="mine"):
         async with site.fetcher().get(site.url()):
             raise TimeoutError("mine")
-    await site.left.wait()
+    await site.disconnected.wait()

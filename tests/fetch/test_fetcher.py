@@ -1,4 +1,4 @@
-"""What a caller gets."""
+"""Requests and responses of the fetcher."""
 
 import asyncio
 import gzip
@@ -11,7 +11,7 @@ from batchmill import AddressRefused, BadStatus, Fetcher, InvalidInput, Unreacha
 from tests.fetch.site import Site, answer, header, redirect
 
 
-async def test_a_page_comes_in_chunks_with_what_is_known_about_it(site: Site):
+async def test_a_response_has_chunks_and_metadata(site: Site):
     site.pages["/page?x=1"] = answer(b"<html>" + b"x" * 200_000, content_type="text/plain")
     async with site.fetcher().get(site.url("/page?x=1#part")) as response:
         chunks = [chunk async for chunk in response.chunks()]
@@ -23,18 +23,18 @@ async def test_a_page_comes_in_chunks_with_what_is_known_about_it(site: Site):
     assert (response.content_type, response.media_type) == ("text/plain", "text/html")
 
 
-async def test_it_can_be_read_at_once(site: Site):
+async def test_a_body_can_be_read_in_one_call(site: Site):
     site.pages["/"] = answer(b"hello")
     assert await site.fetcher().read(site.url()) == b"hello"
 
 
-async def test_an_empty_body_is_fine(site: Site):
+async def test_an_empty_body_is_accepted(site: Site):
     site.pages["/"] = answer(status=204)
     async with site.fetcher().get(site.url()) as response:
         assert (response.status, await response.read()) == (204, b"")
 
 
-async def test_a_compressed_body_is_unpacked(site: Site):
+async def test_a_compressed_body_is_decompressed(site: Site):
     site.pages["/"] = answer(gzip.compress(b"hello", mtime=0), content_encoding="gzip")
     assert await site.fetcher().read(site.url()) == b"hello"
 
@@ -44,20 +44,20 @@ async def test_a_body_without_a_length_ends_with_the_connection(site: Site):
     assert await site.fetcher().read(site.url()) == b"hello"
 
 
-async def test_a_body_in_chunks_is_put_together(site: Site):
+async def test_a_chunked_body_is_decoded(site: Site):
     body = b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
     site.pages["/"] = answer(body, transfer_encoding="chunked")
     assert await site.fetcher().read(site.url()) == b"hello"
 
 
-async def test_reading_goes_on_where_it_was_left(site: Site):
+async def test_read_continues_after_the_last_chunk(site: Site):
     site.pages["/"] = answer(b"a" * 300_000)
     async with site.fetcher().get(site.url()) as response:
         first = await anext(response.chunks())
         assert len(first) + len(await response.read()) == 300_000
 
 
-async def test_it_says_who_it_is_and_sends_nothing_else(site: Site):
+async def test_a_request_has_exactly_these_headers(site: Site):
     site.pages["/"] = answer()
     await site.fetcher(contact="https://example.com/bot").read(site.url())
     agent = f"batchmill/{version('batchmill')} (+https://example.com/bot)"
@@ -73,7 +73,7 @@ async def test_it_says_who_it_is_and_sends_nothing_else(site: Site):
     ]
 
 
-async def test_a_caller_may_add_headers_and_be_someone_else(site: Site):
+async def test_a_caller_can_add_headers_and_set_the_user_agent(site: Site):
     site.pages["/"] = answer()
     await site.fetcher().read(site.url(), headers={"X-Token": "t", "User-Agent": "me/1"})
     assert header(site.requests[0], "x-token") == "t"
@@ -81,19 +81,19 @@ async def test_a_caller_may_add_headers_and_be_someone_else(site: Site):
 
 
 @pytest.mark.parametrize("name", ["Host", "content-length", "Transfer-Encoding", "Connection"])
-async def test_headers_that_say_how_to_talk_are_not_the_callers(site: Site, name: str):
-    with pytest.raises(InvalidInput, match="is not yours to set"):
+async def test_headers_of_the_protocol_cannot_be_set(site: Site, name: str):
+    with pytest.raises(InvalidInput, match="is set by batchmill"):
         await site.fetcher().read(site.url(), headers={name: "x"})
 
 
 @pytest.mark.parametrize("value", ["a\r\nb: c", "a\0"])
-async def test_a_header_cannot_bring_others_along(site: Site, value: str):
-    with pytest.raises(InvalidInput, match="what HTTP does not allow"):
+async def test_a_header_value_cannot_inject_headers(site: Site, value: str):
+    with pytest.raises(InvalidInput, match="characters that HTTP does not allow"):
         await site.fetcher().read(site.url(), headers={"x": value})
     assert not site.requests
 
 
-async def test_what_is_posted_arrives(site: Site):
+async def test_post_sends_body_and_headers(site: Site):
     site.pages["/hook"] = answer(b"thanks")
     headers = {"content-type": "application/json", "authorization": "secret"}
     async with site.fetcher().post(site.url("/hook"), b'{"a": 1}', headers=headers) as response:
@@ -103,7 +103,7 @@ async def test_what_is_posted_arrives(site: Site):
     assert header(site.requests[0], "authorization") == "secret"
 
 
-async def test_what_is_posted_follows_no_redirect(site: Site):
+async def test_post_does_not_follow_redirects(site: Site):
     site.pages["/hook"] = redirect("/other", 307)
     with pytest.raises(BadStatus) as caught:
         async with site.fetcher().post(site.url("/hook"), b"x"):
@@ -113,14 +113,14 @@ async def test_what_is_posted_follows_no_redirect(site: Site):
 
 
 class TestSave:
-    async def test_a_file_is_there_once_it_is_complete(self, site: Site, tmp_path: Path):
+    async def test_a_complete_file_is_saved(self, site: Site, tmp_path: Path):
         site.pages["/"] = answer(b"%PDF-1.7 ...")
         saved = await site.fetcher().save(site.url(), tmp_path / "a.pdf")
         assert (tmp_path / "a.pdf").read_bytes() == b"%PDF-1.7 ..."
         assert (saved.media_type, saved.size) == ("application/pdf", 12)
         assert [path.name for path in tmp_path.iterdir()] == ["a.pdf"]
 
-    async def test_a_failure_leaves_nothing_and_changes_nothing(self, site: Site, tmp_path: Path):
+    async def test_a_failed_save_leaves_the_old_file(self, site: Site, tmp_path: Path):
         (tmp_path / "a").write_text("old")
         site.pages["/"] = answer(b"new" * 1000, content_length="9999")
         with pytest.raises(Unreachable):
@@ -141,7 +141,7 @@ async def test_proxies_of_the_environment_are_ignored(
     assert not other.requests
 
 
-def test_a_fetcher_can_be_made_anywhere_and_used_in_any_loop():
+def test_a_fetcher_can_be_used_in_several_event_loops():
     fetcher = Fetcher()
     for _ in range(2):
         with pytest.raises(AddressRefused):

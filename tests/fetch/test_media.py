@@ -59,10 +59,10 @@ def tarred() -> bytes:
         (b"\0\1\2\3", "application/octet-stream"),
     ],
 )
-def test_the_bytes_say_what_it_is(head: bytes, kind: str):
+def test_sniff_detects_the_media_type(head: bytes, kind: str):
     assert sniff(head) == kind
 
 
 @given(st.binary(max_size=512))
-def test_whatever_the_bytes_are_there_is_an_answer(head: bytes):
+def test_sniff_returns_a_media_type_for_any_bytes(head: bytes):
     assert "/" in sniff(head)

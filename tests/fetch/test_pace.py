@@ -1,4 +1,4 @@
-"""A server that sends a byte now and then is given up, long before the time for all of it is over."""
+"""A server that sends too slowly is disconnected long before the total timeout."""
 
 import asyncio
 import itertools
@@ -9,7 +9,7 @@ from batchmill import FetchLimits, ResponseTooSlow
 from batchmill.fetch.pace import Pace
 from tests.fetch.site import Site, answer
 
-# 1,000 bytes in every tenth of a second.
+# 1,000 bytes per tenth of a second.
 LIMITS = FetchLimits(pace=10_000, grace=0.1)
 
 
@@ -17,14 +17,14 @@ def pace() -> Pace:
     return Pace(FetchLimits(pace=100, grace=10))
 
 
-def test_the_first_byte_may_take_its_time() -> None:
+def test_there_is_no_minimum_speed_before_the_first_byte() -> None:
     slow = pace()
     assert slow.patience is None
     slow.count(b"H", 25)
     assert slow.patience == 10
 
 
-def test_bytes_that_come_too_slowly_use_up_the_patience() -> None:
+def test_slow_bytes_reduce_the_time_to_wait() -> None:
     slow = pace()
     slow.count(b"H", 0)
     for left in (9, 8, 7):
@@ -34,7 +34,7 @@ def test_bytes_that_come_too_slowly_use_up_the_patience() -> None:
     assert slow.patience == 0
 
 
-def test_what_keeps_the_pace_has_all_its_patience_again() -> None:
+def test_reaching_the_pace_resets_the_time_to_wait() -> None:
     fast = pace()
     fast.count(b"H", 0)
     fast.count(b"x" * 500, 9)
@@ -43,21 +43,21 @@ def test_what_keeps_the_pace_has_all_its_patience_again() -> None:
     assert fast.patience == 10
 
 
-def test_a_large_part_does_not_pay_for_a_slow_rest() -> None:
+def test_a_burst_is_not_credited_to_later_bytes() -> None:
     burst = pace()
     burst.count(b"x" * 1_000_000, 0)
     burst.count(b"x", 10)
     assert burst.patience == 0
 
 
-def test_without_a_pace_nothing_is_too_slow() -> None:
+def test_a_pace_of_zero_disables_the_check() -> None:
     free = Pace(FetchLimits(pace=0))
     free.count(b"H", 0)
     free.count(b"x", 1_000)
     assert free.patience is None
 
 
-async def drip(writer: asyncio.StreamWriter) -> None:
+async def send_slowly(writer: asyncio.StreamWriter) -> None:
     for _ in itertools.count():
         writer.write(b"x")
         await writer.drain()
@@ -74,18 +74,18 @@ async def drip(writer: asyncio.StreamWriter) -> None:
     ],
     ids=["nothing", "headers", "body", "burst"],
 )
-async def test_a_server_that_drips_is_given_up(site: Site, begin: bytes):
+async def test_a_server_that_sends_too_slowly_is_disconnected(site: Site, begin: bytes):
     async def slow(writer: asyncio.StreamWriter) -> None:
         writer.write(begin)
-        await drip(writer)
+        await send_slowly(writer)
 
     site.pages["/"] = slow
     with pytest.raises(ResponseTooSlow):
         await site.fetcher(limits=LIMITS).read(site.url())
-    await site.left.wait()
+    await site.disconnected.wait()
 
 
-async def test_an_answer_that_comes_late_but_whole_is_not_too_slow(site: Site):
+async def test_a_late_but_complete_response_is_accepted(site: Site):
     async def late(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.3)
         writer.write(answer(b"hello"))
@@ -94,7 +94,7 @@ async def test_an_answer_that_comes_late_but_whole_is_not_too_slow(site: Site):
     assert await site.fetcher(limits=LIMITS).read(site.url()) == b"hello"
 
 
-async def test_what_the_caller_does_meanwhile_does_not_count(site: Site):
+async def test_time_spent_in_the_caller_does_not_count(site: Site):
     site.pages["/"] = answer(b"x" * 500_000)
     async with site.fetcher(limits=LIMITS).get(site.url()) as response:
         size = 0

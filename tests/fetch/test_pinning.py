@@ -1,4 +1,4 @@
-"""Names are looked up once, every answer is judged, and the connection goes to what was judged."""
+"""A name is resolved once, every address is checked, and only a checked one is connected to."""
 
 import asyncio
 import ssl
@@ -15,7 +15,7 @@ from batchmill import (
     ResponseTooSlow,
     Unreachable,
 )
-from tests.fetch.site import Names, Site, answer, header
+from tests.fetch.site import FakeResolver, Site, answer, header
 
 PUBLIC = "8.8.8.8"
 
@@ -37,37 +37,37 @@ PUBLIC = "8.8.8.8"
         "169.254.169.254",
     ],
 )
-async def test_our_own_machine_is_not_reached_by_any_of_its_names(site: Site, host: str):
+async def test_the_local_machine_cannot_be_reached_by_any_name(site: Site, host: str):
     with pytest.raises((AddressRefused, BadUrl)):
         await Fetcher().read(site.url(host=host))
     assert not site.requests
 
 
-async def test_a_name_that_points_inside_is_refused_and_the_address_is_not_told(site: Site):
-    fetcher = Fetcher(resolve=Names(inner=[["127.0.0.1"]]))
+async def test_a_name_with_a_private_address_is_refused_without_naming_the_address(site: Site):
+    fetcher = Fetcher(resolve=FakeResolver(inner=[["127.0.0.1"]]))
     with pytest.raises(AddressRefused) as caught:
         await fetcher.read(site.url(host="inner.test"))
-    assert str(caught.value) == "inner.test points to an address or a port that is off limits."
+    assert str(caught.value) == "inner.test points to an address or a port that is not allowed."
     assert not site.requests
 
 
 @pytest.mark.parametrize("answers", [[PUBLIC, "10.0.0.1"], ["10.0.0.1", PUBLIC], ["fe80::1%eth0"]])
-async def test_one_forbidden_answer_is_enough(answers: list[str]):
+async def test_one_forbidden_address_is_enough_to_refuse_a_name(answers: list[str]):
     with pytest.raises(AddressRefused):
-        await Fetcher(resolve=Names(mixed=[answers])).read("http://mixed.test/")
+        await Fetcher(resolve=FakeResolver(mixed=[answers])).read("http://mixed.test/")
 
 
-async def test_a_name_that_changes_its_mind_is_asked_once(site: Site):
+async def test_a_name_that_changes_its_address_is_resolved_once(site: Site):
     site.pages["/"] = answer(b"hello")
-    names = Names(rebind=[["127.0.0.1"], ["10.0.0.1"]])
+    names = FakeResolver(rebind=[["127.0.0.1"], ["10.0.0.1"]])
     assert await site.fetcher(resolve=names).read(site.url(host="rebind.test")) == b"hello"
     assert names.asked == ["rebind.test"]
     assert header(site.requests[0], "host") == f"rebind.test:{site.port}"
 
 
-async def test_a_name_that_turns_bad_is_refused_the_next_time(site: Site):
+async def test_a_name_that_changes_to_a_forbidden_address_is_refused_next_time(site: Site):
     site.pages["/"] = answer(b"hello")
-    fetcher = site.fetcher(resolve=Names(rebind=[["127.0.0.1"], ["10.0.0.1"]]))
+    fetcher = site.fetcher(resolve=FakeResolver(rebind=[["127.0.0.1"], ["10.0.0.1"]]))
     await fetcher.read(site.url(host="rebind.test"))
     with pytest.raises(AddressRefused):
         await fetcher.read(site.url(host="rebind.test"))
@@ -79,29 +79,29 @@ async def test_an_allowed_address_is_allowed_at_its_port_only(site: Site, other:
     assert not other.requests
 
 
-async def test_the_next_address_is_tried_when_one_does_not_answer(site: Site):
+async def test_the_next_address_is_tried_if_one_is_unreachable(site: Site):
     site.pages["/"] = answer(b"hello")
     addresses = Addresses(allow=[f"127.0.0.0/8:{site.port}"])
-    names = Names(two=[["127.0.0.9", "127.0.0.1"]])
+    names = FakeResolver(two=[["127.0.0.9", "127.0.0.1"]])
     assert await Fetcher(addresses=addresses, resolve=names).read(site.url(host="two.test"))
     assert len(site.requests) == 1
 
 
-@pytest.mark.parametrize("trouble", [OSError("no such name"), []])
-async def test_a_name_without_an_address_is_unreachable(trouble: OSError | list[str]):
+@pytest.mark.parametrize("result", [OSError("no such name"), []])
+async def test_a_name_without_an_address_is_unreachable(result: OSError | list[str]):
     async def resolve(host: str, port: int) -> list[str]:
-        if isinstance(trouble, OSError):
-            raise trouble
-        return trouble
+        if isinstance(result, OSError):
+            raise result
+        return result
 
-    with pytest.raises(Unreachable, match="no server called nowhere.test"):
+    with pytest.raises(Unreachable, match="nowhere.test could not be resolved"):
         await Fetcher(resolve=resolve).read("http://nowhere.test/")
 
 
 class TestTls:
-    def names(self) -> Names:
+    def names(self) -> FakeResolver:
         here = [["127.0.0.1"]]
-        return Names(**{"secure": here, "wrong": here, "127.0.0.1": here})
+        return FakeResolver(**{"secure": here, "wrong": here, "127.0.0.1": here})
 
     async def test_the_certificate_is_checked_for_the_name_not_the_address(
         self, secure: Site, trust: ssl.SSLContext
@@ -114,19 +114,19 @@ class TestTls:
     async def test_a_certificate_of_another_name_is_refused(
         self, secure: Site, trust: ssl.SSLContext, host: str
     ):
-        names = Names(
+        names = FakeResolver(
             secure=[["127.0.0.1"]], wrong=[["127.0.0.1"]], **{"127.0.0.1": [["127.0.0.1"]]}
         )
         with pytest.raises(Unreachable):
             await secure.fetcher(resolve=names, tls=trust).read(secure.url(host=host))
         assert not secure.requests
 
-    async def test_a_certificate_that_nobody_vouches_for_is_refused(self, secure: Site):
+    async def test_an_untrusted_certificate_is_refused(self, secure: Site):
         with pytest.raises(Unreachable):
             await secure.fetcher(resolve=self.names()).read(secure.url(host="secure.test"))
         assert not secure.requests
 
-    async def test_what_comes_is_counted_as_well(self, secure: Site, trust: ssl.SSLContext):
+    async def test_limits_apply_to_tls_responses(self, secure: Site, trust: ssl.SSLContext):
         secure.pages["/"] = answer(x="y" * 2000)
         limits = FetchLimits(headers=1000)
         fetcher = secure.fetcher(resolve=self.names(), tls=trust, limits=limits)

@@ -11,7 +11,7 @@ from batchmill import (
     FetchLimits,
     TooManyRedirects,
 )
-from tests.fetch.site import Names, Site, answer, header, redirect
+from tests.fetch.site import FakeResolver, Site, answer, header, redirect
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -39,9 +39,9 @@ async def test_a_redirect_to_a_forbidden_address_is_refused(site: Site, location
         await site.fetcher().read(site.url())
 
 
-async def test_a_redirect_to_the_same_name_is_judged_from_scratch(site: Site):
+async def test_a_redirect_to_the_same_name_is_resolved_and_checked_again(site: Site):
     site.pages |= {"/": redirect("/again"), "/again": answer(b"never")}
-    names = Names(rebind=[["127.0.0.1"], ["10.0.0.1"]])
+    names = FakeResolver(rebind=[["127.0.0.1"], ["10.0.0.1"]])
     with pytest.raises(AddressRefused):
         await site.fetcher(resolve=names).read(site.url(host="rebind.test"))
     assert len(site.requests) == 1
@@ -50,13 +50,13 @@ async def test_a_redirect_to_the_same_name_is_judged_from_scratch(site: Site):
 @pytest.mark.parametrize(
     "location", ["file:///etc/passwd", "ftp://example.com/", "http://u:p@example.com/", "http://["]
 )
-async def test_a_redirect_to_what_is_not_fetched_is_refused(site: Site, location: str):
+async def test_a_redirect_to_an_invalid_url_is_refused(site: Site, location: str):
     site.pages["/"] = redirect(location)
     with pytest.raises(BadUrl):
         await site.fetcher().read(site.url())
 
 
-async def test_a_loop_ends(site: Site):
+async def test_a_redirect_loop_ends(site: Site):
     site.pages |= {"/": redirect("/b"), "/b": redirect("/")}
     with pytest.raises(TooManyRedirects):
         await site.fetcher().read(site.url())
@@ -64,7 +64,7 @@ async def test_a_loop_ends(site: Site):
 
 
 @pytest.mark.parametrize(("allowed", "works"), [(2, True), (1, False), (0, False)])
-async def test_so_many_are_followed_and_no_more(site: Site, allowed: int, works: bool):
+async def test_the_number_of_redirects_is_limited(site: Site, allowed: int, works: bool):
     site.pages |= {"/": redirect("/b"), "/b": redirect("/c"), "/c": answer(b"here")}
     fetcher = site.fetcher(limits=FetchLimits(redirects=allowed))
     if works:
@@ -74,14 +74,14 @@ async def test_so_many_are_followed_and_no_more(site: Site, allowed: int, works:
             await fetcher.read(site.url())
 
 
-async def test_a_redirect_that_leads_nowhere_is_a_bad_status(site: Site):
+async def test_a_redirect_without_a_location_is_a_bad_status(site: Site):
     site.pages["/"] = answer(status=302)
     with pytest.raises(BadStatus) as caught:
         await site.fetcher().read(site.url())
     assert caught.value.status == 302
 
 
-async def test_secrets_stay_with_whom_they_were_given_for(site: Site, other: Site):
+async def test_secret_headers_are_not_sent_after_a_redirect(site: Site, other: Site):
     site.pages |= {"/": redirect("/same"), "/same": redirect(other.url("/"))}
     other.pages["/"] = answer(b"here")
     addresses = Addresses(allow=[f"127.0.0.1:{site.port}", f"127.0.0.1:{other.port}"])
@@ -98,7 +98,7 @@ async def test_a_redirect_from_https_to_http_is_refused(
 ):
     secure.pages["/"] = redirect(site.url())
     addresses = Addresses(allow=[f"127.0.0.1:{secure.port}", f"127.0.0.1:{site.port}"])
-    names = Names(secure=[["127.0.0.1"]])
+    names = FakeResolver(secure=[["127.0.0.1"]])
     with pytest.raises(BadUrl, match="from https to http"):
         await Fetcher(addresses=addresses, tls=trust, resolve=names).read(
             secure.url(host="secure.test")

@@ -1,4 +1,4 @@
-"""Names that are never answered delay nobody but those who asked for them."""
+"""Lookups that never end delay only the callers that started them."""
 
 import asyncio
 import subprocess
@@ -16,8 +16,8 @@ from batchmill.threads import in_thread
 SILENT = Path(__file__).with_name("silent.py")
 
 
-class Names:
-    """Answers at once, except for names that begin with "stuck": they wait until the end."""
+class FakeLookup:
+    """Answers immediately, except for names that begin with "stuck": they wait for `released`."""
 
     def __init__(self) -> None:
         self.released = threading.Event()
@@ -37,27 +37,27 @@ class Names:
 
 
 @pytest.fixture
-def names() -> Iterator[Names]:
-    names = Names()
+def names() -> Iterator[FakeLookup]:
+    names = FakeLookup()
     yield names
     names.released.set()
 
 
 async def ask_for_stuck_names(lookups: Lookups, caller: str | None, count: int) -> None:
-    """Nobody waits for the answers any more when this ends."""
+    """Starts lookups and abandons them."""
     with suppress(TimeoutError):
         async with asyncio.timeout(0.05):
             await asyncio.gather(*(lookups.find(f"stuck-{n}.test", caller) for n in range(count)))
 
 
-async def test_stuck_names_of_one_caller_leave_places_to_others(names: Names):
+async def test_stuck_lookups_of_one_caller_do_not_block_others(names: FakeLookup):
     lookups = Lookups(names, in_all=4, per_caller=2)
     await ask_for_stuck_names(lookups, "eve", 60)
     assert names.stuck == 2
     assert await lookups.find("ours.test", "ada") == ["8.8.8.8"]
 
 
-async def test_a_lookup_that_nobody_waits_for_keeps_its_place_until_its_thread_ends(names: Names):
+async def test_an_abandoned_lookup_holds_its_slot_until_its_thread_ends(names: FakeLookup):
     lookups = Lookups(names, in_all=2, per_caller=2)
     await ask_for_stuck_names(lookups, None, 60)
     assert names.stuck == 2
@@ -65,24 +65,24 @@ async def test_a_lookup_that_nobody_waits_for_keeps_its_place_until_its_thread_e
     assert await lookups.find("ours.test", "ada") == ["8.8.8.8"]
 
 
-async def test_who_gives_up_waiting_for_a_place_takes_none(names: Names):
+async def test_a_caller_that_stops_waiting_for_a_slot_takes_none(names: FakeLookup):
     lookups = Lookups(names, in_all=8, per_caller=1)
     await ask_for_stuck_names(lookups, "eve", 60)
     names.released.set()
-    found = await asyncio.gather(*(lookups.find(f"ours-{n}.test", "eve") for n in range(20)))
-    assert found == [["8.8.8.8"]] * 20
+    results = await asyncio.gather(*(lookups.find(f"ours-{n}.test", "eve") for n in range(20)))
+    assert results == [["8.8.8.8"]] * 20
     assert names.stuck == 1
 
 
-async def test_what_the_system_raises_is_raised_and_the_place_is_free_again(names: Names):
+async def test_a_failed_lookup_raises_its_error_and_frees_its_slot(names: FakeLookup):
     lookups = Lookups(names, in_all=1)
     for _ in range(3):
         with pytest.raises(OSError, match="no such name"):
             await lookups.find("unknown.test")
 
 
-async def test_work_on_files_does_not_wait_for_the_threads_of_the_loop():
-    """Libraries look names up there: those of mail, of a model, of Postgres."""
+async def test_file_operations_do_not_wait_for_the_default_executor():
+    """Other libraries resolve names in the default executor, for mail, models or Postgres."""
     released = threading.Event()
     loop = asyncio.get_running_loop()
     stuck = [loop.run_in_executor(None, released.wait) for _ in range(100)]
@@ -94,13 +94,13 @@ async def test_work_on_files_does_not_wait_for_the_threads_of_the_loop():
         await asyncio.gather(*stuck)
 
 
-def test_a_name_server_that_never_answers_delays_nobody():
-    """In a network of its own, where the only name server is silent. See silent.py."""
+def test_a_silent_name_server_delays_no_other_work():
+    """Runs in a network namespace whose only name server is silent. See silent.py."""
     namespaces = ["unshare", "--mount", "--net"]
     if subprocess.run([*namespaces, "true"], capture_output=True).returncode:
-        pytest.skip("This user cannot make namespaces.")
+        pytest.skip("This user cannot create namespaces.")
     done = subprocess.run(
         [*namespaces, sys.executable, str(SILENT)], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["stuck=60", "files=done", "other=found"]
+    assert done.stdout.split() == ["stuck=60", "files=done", "other=resolved"]

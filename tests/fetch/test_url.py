@@ -22,7 +22,7 @@ from batchmill.fetch.url import follow, parse, port_of
         ("http://xn--a/", "xn--a", 80),
     ],
 )
-def test_these_are_urls(text: str, host: str, port: int):
+def test_a_valid_url_is_parsed(text: str, host: str, port: int):
     url = parse(text)
     assert (url.raw_host.decode(), port_of(url)) == (host, port)
     assert not url.fragment
@@ -70,7 +70,7 @@ def test_these_are_urls(text: str, host: str, port: int):
         "http://" + "a" * 10_000,
     ],
 )
-def test_these_are_not(text: str):
+def test_an_invalid_url_is_refused(text: str):
     with pytest.raises(BadUrl) as caught:
         parse(text)
     assert str(caught.value).endswith(".")
@@ -78,7 +78,7 @@ def test_these_are_not(text: str):
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=80))
-def test_whatever_is_given_is_understood_or_refused(text: str):
+def test_any_text_is_parsed_or_refused(text: str):
     for candidate in (text, f"http://{text}", f"https://example.com/{text}"):
         try:
             url = parse(candidate)
@@ -111,12 +111,12 @@ def test_a_redirect_may_be_relative(location: str, target: str):
         "file:///",
     ],
 )
-def test_a_redirect_must_be_a_url_and_as_safe(location: str):
+def test_an_invalid_or_less_secure_redirect_is_refused(location: str):
     with pytest.raises(BadUrl):
         follow(parse("https://example.com/"), location)
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=80))
-def test_whatever_a_server_redirects_to_is_understood_or_refused(location: str):
+def test_any_redirect_location_is_parsed_or_refused(location: str):
     with suppress(BadUrl):
         assert follow(parse("https://example.com/"), location).scheme == "https"

@@ -1,4 +1,4 @@
-"""A schema whose owner is no superuser, as on managed servers."""
+"""A schema whose owner is not a superuser, as on managed servers."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -12,8 +12,8 @@ from batchmill import Mill
 
 @pytest.fixture
 def owner(empty_dsn: str, template: str) -> Iterator[str]:
-    """An address of the database for an owner that is no superuser. The role of tenants, which all
-    databases of a server share, was made by someone else."""
+    """A DSN for an owner of the database that is not a superuser. The tenant role, which all
+    databases of a server share, was created by another user."""
     name = conninfo_to_dict(empty_dsn)["dbname"]
     with psycopg.connect(empty_dsn, autocommit=True) as conn:
         role = q.Identifier(f"owner_{name}")

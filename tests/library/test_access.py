@@ -1,4 +1,4 @@
-"""Who may call which function: roles of the server that are not ours get nothing out of any."""
+"""Privileges on functions: other roles of the server can neither read nor change anything."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ FUNCTIONS = """
         array(select t::regtype::text from unnest(p.proargtypes) t) as types
     from pg_proc p where p.pronamespace = 'batchmill'::regnamespace order by 1"""
 
-# What requests of tenants call; whatever writes runs as the owner and checks whose row it is.
+# What requests of tenants call. Functions that write run as the owner and check whose row it is.
 READING = {"clock", "is_builtin", "named_artifacts", "page_end", "raw_size"}
 ACTING = {
     *(
@@ -48,7 +48,8 @@ ACTING = {
     *("save_schedule", "pause_schedule", "delete_schedule"),
     "seen_tenant",
 }
-# Run as the owner too: for processes of the engine, and to compare a session with the owner.
+# These run as the owner too: one is for processes of the engine, one compares the session with
+# the owner.
 FOR_THE_ENGINE = {"listening_key", "acting_tenant"}
 SECRET = "the-secret-of-ada"
 
@@ -69,37 +70,37 @@ def functions(sql: psycopg.Connection[Any]) -> list[Function]:
     return [Function(*row) for row in rows(sql, FUNCTIONS)]
 
 
-def test_nobody_may_call_a_function_by_default(sql: psycopg.Connection[Any]) -> None:
-    found = functions(sql)
-    assert len(found) > 100
-    assert [each.name for each in found if each.is_public] == []
+def test_public_may_call_no_function(sql: psycopg.Connection[Any]) -> None:
+    everything = functions(sql)
+    assert len(everything) > 100
+    assert [each.name for each in everything if each.is_public] == []
 
 
-def test_no_function_looks_names_up_in_the_schemas_of_its_caller(
+def test_every_function_has_its_own_search_path(
     sql: psycopg.Connection[Any],
 ) -> None:
     assert [each.name for each in functions(sql) if not each.is_bound] == []
 
 
-def test_tenants_may_call_what_requests_need_and_nothing_else(
+def test_tenants_may_call_only_the_functions_that_requests_need(
     sql: psycopg.Connection[Any],
 ) -> None:
     assert {each.short for each in functions(sql) if each.is_tenants} == READING | ACTING
 
 
-def test_only_what_tenants_call_runs_as_its_owner(sql: psycopg.Connection[Any]) -> None:
+def test_only_listed_functions_run_as_their_owner(sql: psycopg.Connection[Any]) -> None:
     definers = {each.short for each in functions(sql) if each.is_definer}
     assert definers == ACTING | FOR_THE_ENGINE
 
 
-def test_tenants_may_read_and_nothing_else(sql: psycopg.Connection[Any]) -> None:
+def test_tenants_may_only_read_tables(sql: psycopg.Connection[Any]) -> None:
     granted = """select distinct a.privilege_type from pg_class c, aclexplode(c.relacl) a
         where c.relnamespace = 'batchmill'::regnamespace
           and a.grantee = 'batchmill_tenant'::regrole"""
     assert rows(sql, granted) == [("SELECT",)]
 
 
-def test_a_second_look_changes_nothing(sql: psycopg.Connection[Any]) -> None:
+def test_guarding_the_tables_again_changes_nothing(sql: psycopg.Connection[Any]) -> None:
     acl = """select md5(string_agg(concat(oid::regprocedure, proacl, proconfig), ',' order by oid))
         from pg_proc where pronamespace = 'batchmill'::regnamespace"""
     before = one(sql, acl)
@@ -109,7 +110,7 @@ def test_a_second_look_changes_nothing(sql: psycopg.Connection[Any]) -> None:
 
 @dataclass(frozen=True)
 class Victim:
-    """What a tenant has, and where others might find it."""
+    """Ids of rows of a tenant, which an attacker knows."""
 
     batch: str
     finished: str
@@ -118,7 +119,7 @@ class Victim:
     artifact: str
 
     def argument(self, type: str, place: int) -> str:
-        """A value that would do harm if it were believed."""
+        """A value of the type that would do harm if a function accepted it."""
         values = {
             "uuid": f"'{self.batch}'",
             "uuid[]": f"array['{self.batch}', '{self.artifact}']::uuid[]",
@@ -177,7 +178,7 @@ def logins(empty_dsn: str, owned: Mill) -> Iterator["Logins"]:
 
 
 class Logins:
-    """Roles of the server that can log in, and are not the owner of the schema."""
+    """Roles that can log in and do not own the schema."""
 
     def __init__(self, conn: psycopg.Connection[Any], dsn: str):
         self._conn = conn
@@ -185,7 +186,7 @@ class Logins:
         self._names: list[str] = []
 
     def add(self, kind: str, *statements: str) -> str:
-        """Makes one; `{role}` in statements stands for its name, and its address is returned."""
+        """Creates a role and returns its DSN. `{role}` in statements stands for its name."""
         name = f"{kind}_{conninfo_to_dict(self._dsn)['dbname']}"
         self._names.append(name)
         for statement in ("create role {role} login password 'secret'", *statements):
@@ -222,7 +223,7 @@ def attacker(request: pytest.FixtureRequest, logins: Logins) -> Iterator[psycopg
 
 @contextmanager
 def unchanged(owner: str) -> Iterator[None]:
-    """Nothing in the schema is different afterwards."""
+    """Asserts that the block changes nothing in the schema."""
 
     def state(conn: psycopg.Connection[Any]) -> dict[str, str]:
         tables = rows(
@@ -244,10 +245,10 @@ def unchanged(owner: str) -> Iterator[None]:
         assert state(conn) == before
 
 
-def refused_or_nothing(
+def assert_refused_or_empty(
     conn: psycopg.Connection[Any], call: str, args: dict[str, Any] | None = None
 ) -> None:
-    """Not permitted, not found, or without an answer."""
+    """Asserts that the call is refused, or returns no data."""
     try:
         found = conn.execute(f"select * from batchmill.{call}".encode(), args).fetchall()
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.RaiseException):
@@ -259,22 +260,22 @@ def refused_or_nothing(
     assert {value for row in found for value in row} <= {None, 0, ""}, call
 
 
-def test_no_function_gives_other_roles_anything(
+def test_no_function_returns_or_changes_data_for_other_roles(
     attacker: psycopg.Connection[Any], victim: Victim, owner: str
 ) -> None:
     with psycopg.connect(owner, autocommit=True) as conn:
-        found = functions(conn)
+        everything = functions(conn)
     with unchanged(owner):
-        for each in found:
+        for each in everything:
             if each.short in READING or each.is_trigger:
                 continue
             arguments = ", ".join(
                 victim.argument(type, place) for place, type in enumerate(each.types)
             )
-            refused_or_nothing(attacker, f"{each.short}({arguments})")
+            assert_refused_or_empty(attacker, f"{each.short}({arguments})")
 
 
-NAMED = [
+CALLS = [
     "rotate_webhook('{webhook}')",
     "save_webhook('https://1.1.1.1/', 'ada')",
     "save_webhook('https://1.1.1.1/new', 'ada')",
@@ -297,15 +298,15 @@ NAMED = [
 ]
 
 
-def test_work_of_a_tenant_is_out_of_reach_of_other_roles(
+def test_other_roles_cannot_change_the_work_of_a_tenant(
     attacker: psycopg.Connection[Any], victim: Victim, owner: str
 ) -> None:
-    for call in NAMED:
+    for call in CALLS:
         with unchanged(owner):
-            refused_or_nothing(attacker, call.format(**vars(victim)))
+            assert_refused_or_empty(attacker, call.format(**vars(victim)))
 
 
-def test_rows_of_a_tenant_are_out_of_reach_of_other_roles(
+def test_other_roles_cannot_read_rows_of_a_tenant(
     attacker: psycopg.Connection[Any], victim: Victim, owner: str
 ) -> None:
     with psycopg.connect(owner, autocommit=True) as conn:
@@ -321,9 +322,7 @@ def test_rows_of_a_tenant_are_out_of_reach_of_other_roles(
         assert found == [] or table == "tasks"
 
 
-def test_a_tenant_cannot_call_what_belongs_to_the_engine(
-    owned: Mill, victim: Victim, owner: str
-) -> None:
+def test_a_tenant_cannot_call_internal_functions(owned: Mill, victim: Victim, owner: str) -> None:
     with psycopg.connect(owner, autocommit=True) as conn, unchanged(owner):
         internal = [each for each in functions(conn) if not each.is_tenants and not each.is_trigger]
         conn.execute("set role batchmill_tenant")
@@ -354,7 +353,7 @@ def owner_url(conninfo: str) -> str:
     return "postgresql://{user}:{password}@{host}:{port}/{dbname}".format(**parts)
 
 
-async def test_who_listens_learns_of_no_batch_and_no_job(
+async def test_notifications_name_no_batch_and_no_job(
     owned: Mill, owner: str, logins: Logins
 ) -> None:
     echo = echo_on(owned)
@@ -367,8 +366,8 @@ async def test_who_listens_learns_of_no_batch_and_no_job(
         async with owned.running():
             await batch.results()
             await job.result()
-        told = {notice.payload for notice in stranger.notifies(timeout=0)}
-    digests = told - {"work", "upkeep"}
+        payloads = {notice.payload for notice in stranger.notifies(timeout=0)}
+    digests = payloads - {"work", "upkeep"}
     assert all(len(topic) == 32 and int(topic, 16) >= 0 for topic in digests)
     with psycopg.connect(owner) as conn:
         (key,) = one(conn, "select batchmill.listening_key()")
@@ -378,11 +377,11 @@ async def test_who_listens_learns_of_no_batch_and_no_job(
     }
 
 
-@pytest.mark.parametrize("trust", ["member of the owner", "past row-level security"])
-async def test_a_program_with_a_role_of_its_own_submits_for_every_tenant(
+@pytest.mark.parametrize("trust", ["member of the owner", "bypassing row-level security"])
+async def test_a_program_with_its_own_role_submits_for_every_tenant(
     trust: str, owned: Mill, owner: str, empty_dsn: str, logins: Logins
 ) -> None:
-    """As docs/howto/operations.md says."""
+    """With the grants of docs/howto/operations.md."""
     await owned.register_tasks({"echo": echo_on(owned)})
     if trust == "member of the owner":
         login = logins.add("shop", f"grant {conninfo_to_dict(owner)['user']} to {{role}}")

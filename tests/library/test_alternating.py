@@ -1,4 +1,4 @@
-"""Tenants who take turns on one connection."""
+"""Tenants that share one connection."""
 
 import asyncio
 
@@ -11,10 +11,10 @@ from tests.postgres import Server, start_pgbouncer, with_database
 TURNS = 500
 
 
-async def test_tenants_who_share_one_connection_see_their_own_only(
+async def test_tenants_that_share_one_connection_see_only_their_own_batches(
     server: Server, dsn: str, mill: Mill
 ) -> None:
-    """PgBouncer gives all of them one session, a transaction at a time."""
+    """PgBouncer runs the transactions of all tenants in one session."""
     echo = echo_on(mill)
     batches = {
         tenant: await mill.submit(echo, [tenant], tenant=tenant) for tenant in ("ada", "bob")
@@ -25,15 +25,15 @@ async def test_tenants_who_share_one_connection_see_their_own_only(
     with bouncer:
         async with Mill(with_database(bouncer.dsn, dsn.rsplit("/", 1)[1])) as shared:
 
-            async def look(tenant: str, other: str) -> None:
+            async def check(tenant: str, other: str) -> None:
                 own = shared.as_tenant(tenant)
-                (found,) = await own.batches()
-                assert found.id == batches[tenant].id
+                (batch,) = await own.batches()
+                assert batch.id == batches[tenant].id
                 assert (await own.batch(batches[tenant].id).get()).total == 1
                 with pytest.raises(NotFound):
                     await own.batch(batches[other].id).get()
 
             for _ in range(TURNS // 50):
                 await asyncio.gather(
-                    *(look(*pair) for pair in [("ada", "bob"), ("bob", "ada")] * 25)
+                    *(check(*pair) for pair in [("ada", "bob"), ("bob", "ada")] * 25)
                 )

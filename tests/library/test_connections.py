@@ -1,4 +1,4 @@
-"""Connections of the pool: asked whether they live only when there is reason to doubt it."""
+"""Pooled connections: one that was used recently is not checked before its next use."""
 
 import psycopg
 import pytest
@@ -7,11 +7,11 @@ from batchmill import Mill
 from batchmill.store import pool
 from tests.library.tools import echo_on
 
-END_THEM = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
+TERMINATE_ALL = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
     where application_name = 'batchmill' and datname = current_database()"""
 
 
-async def test_a_connection_is_trusted_while_it_has_just_been_of_use(
+async def test_a_connection_is_trusted_shortly_after_it_was_used(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mill:
@@ -22,12 +22,12 @@ async def test_a_connection_is_trusted_while_it_has_just_been_of_use(
         assert not conn.is_trusted
 
 
-async def test_a_connection_that_the_server_has_just_ended_is_replaced(
+async def test_a_connection_that_the_server_has_closed_is_replaced(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
     async with mill:
         for _ in range(3):
             await mill.enqueue(echo, 1)
-            assert sql.execute(END_THEM).fetchall()
+            assert sql.execute(TERMINATE_ALL).fetchall()
         await mill.enqueue(echo, 1)

@@ -1,4 +1,4 @@
-"""A batch's log: what it tells, and that every reader gets all of it, in order, once."""
+"""The event log of a batch: its events, and readers, who get every event once and in order."""
 
 import asyncio
 from typing import Any
@@ -35,14 +35,14 @@ async def log_of(batch: Batch, after: int = 0) -> list[Event]:
     return [event async for event in batch.events(after)]
 
 
-def told(events: list[Event]) -> list[tuple[str, Any]]:
+def types_and_data(events: list[Event]) -> list[tuple[str, Any]]:
     return [(event.type, event.data) for event in events]
 
 
-# What is told
+# Events
 
 
-async def test_a_job_tells_every_step_it_takes(mill: Mill) -> None:
+async def test_every_step_of_a_job_has_an_event(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def fetch(job: Job, n: int) -> Advance | Snooze:
         if job.attempt == 1:
@@ -60,7 +60,7 @@ async def test_a_job_tells_every_step_it_takes(mill: Mill) -> None:
         batch = await mill.submit(fetch, [7])
         log = await log_of(batch)
     message = "The other side hung up."
-    assert told(log) == [
+    assert types_and_data(log) == [
         ("batch_started", {"task": "fetch", "total": 1}),
         ("job_started", {"task": "fetch", "attempt": 1}),
         (
@@ -89,7 +89,7 @@ def summary(batch: Batch, state: str, **counts: int) -> dict[str, Any]:
     return rest | none | counts
 
 
-async def test_a_failure_tells_its_code_and_a_sentence_but_no_detail(mill: Mill) -> None:
+async def test_failure_events_have_a_code_and_a_message_but_no_detail(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def fail(n: int) -> None:
         raise ConnectionError("secret-host:5432")
@@ -103,7 +103,7 @@ async def test_a_failure_tells_its_code_and_a_sentence_but_no_detail(mill: Mill)
     assert failed.type == "job_failed"
     assert (failed.data["code"], failed.data["attempt"]) == ("network", 2)
     assert log[-1].data == summary(batch, "failed", failed=1)
-    assert told(more)[:2] == [
+    assert types_and_data(more)[:2] == [
         ("batch_retried", {"jobs": 1}),
         ("job_retrying", {"task": "fail", "manual": True}),
     ]
@@ -111,16 +111,16 @@ async def test_a_failure_tells_its_code_and_a_sentence_but_no_detail(mill: Mill)
     assert "secret" not in str([*log, *more])
 
 
-async def test_a_cancelled_batch_tells_of_each_job(mill: Mill) -> None:
+async def test_cancelling_a_batch_writes_an_event_for_each_job(mill: Mill) -> None:
     batch = await mill.submit(echo_on(mill), [1], delay=60)
     await batch.cancel()
-    assert told(await log_of(batch)) == [
+    assert types_and_data(await log_of(batch)) == [
         ("job_cancelled", {"task": "echo", "attempt": 0}),
         ("batch_cancelled", summary(batch, "cancelled", cancelled=1)),
     ]
 
 
-async def test_a_job_that_a_worker_gives_back_tells_so(mill: Mill) -> None:
+async def test_a_job_that_a_worker_releases_has_an_event(mill: Mill) -> None:
     @mill.task
     async def wait(n: int) -> None:
         await asyncio.Event().wait()
@@ -133,7 +133,7 @@ async def test_a_job_that_a_worker_gives_back_tells_so(mill: Mill) -> None:
     assert (await types(batch))[1:3] == ["job_started", "job_released"]
 
 
-async def test_a_job_cancelled_before_its_batch_starts_leaves_no_gap(
+async def test_a_job_cancelled_before_its_batch_starts_leaves_no_gap_in_the_log(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     batch = await mill.submit(echo_on(mill), range(3))
@@ -152,7 +152,7 @@ async def test_a_job_cancelled_before_its_batch_starts_leaves_no_gap(
 
 
 class Slow:
-    """A batch whose jobs wait to be let go, one by one."""
+    """A task whose jobs wait for `go`; each release lets one continue."""
 
     def __init__(self, mill: Mill):
         self.go = asyncio.Semaphore(0)
@@ -179,10 +179,8 @@ async def test_the_log_can_be_resumed_from_every_number(mill: Mill) -> None:
             assert await log_of(batch, number) == log[number:]
 
 
-async def test_every_reader_gets_the_same_whenever_and_wherever_it_joins(
-    mill: Mill, dsn: str
-) -> None:
-    """Nothing falls between what was and what comes, in this process or another."""
+async def test_every_reader_gets_the_same_events_whenever_it_joins(mill: Mill, dsn: str) -> None:
+    """There is no gap between stored and new events, on this mill or another."""
     slow = Slow(mill)
     async with mill.running(), Mill(dsn) as other:
         batch = await mill.submit(slow.task, range(30))
@@ -198,7 +196,7 @@ async def test_every_reader_gets_the_same_whenever_and_wherever_it_joins(
     assert [event.type for event in logs[0]].count("job_completed") == 30
 
 
-async def test_a_reader_that_comes_back_again_and_again_sees_each_event_once(
+async def test_a_reader_that_reconnects_repeatedly_sees_each_event_once(
     mill: Mill, dsn: str
 ) -> None:
     slow = Slow(mill)
@@ -217,7 +215,7 @@ async def test_a_reader_that_comes_back_again_and_again_sees_each_event_once(
     assert seen == list(range(1, len(seen) + 1))
 
 
-async def test_a_reader_ends_with_the_batch_and_goes_on_after_a_retry(mill: Mill) -> None:
+async def test_a_reader_ends_with_the_batch_and_continues_after_a_retry(mill: Mill) -> None:
     broken = True
 
     @mill.task(retry=Retry(attempts=1))
@@ -243,7 +241,7 @@ async def test_a_reader_ends_with_the_batch_and_goes_on_after_a_retry(mill: Mill
 
 
 @pytest.mark.parametrize("jobs", [chunk.SIZE // 2 - 2, chunk.SIZE // 2 - 1, chunk.SIZE // 2])
-async def test_a_log_that_fills_its_last_chunk_ends_too(mill: Mill, jobs: int) -> None:
+async def test_reading_ends_also_if_the_log_fills_its_last_chunk(mill: Mill, jobs: int) -> None:
     batch = await mill.submit(echo_on(mill), range(jobs))
     async with mill.running():
         await batch.wait()
@@ -251,7 +249,7 @@ async def test_a_log_that_fills_its_last_chunk_ends_too(mill: Mill, jobs: int) -
     assert len(log) == 2 * jobs + 2
 
 
-async def test_a_log_of_several_chunks_with_several_ends_is_read_to_the_last(
+async def test_a_log_of_a_batch_that_finished_several_times_is_read_to_the_end(
     mill: Mill, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @mill.task(retry=Retry(attempts=1))
@@ -272,7 +270,7 @@ async def test_a_log_of_several_chunks_with_several_ends_is_read_to_the_last(
             assert [event.number for event in log] == list(range(1, last + 1))
 
 
-async def test_a_log_that_is_not_there_is_not_found(mill: Mill) -> None:
+async def test_the_log_of_an_unknown_batch_is_not_found(mill: Mill) -> None:
     with pytest.raises(NotFound):
         await log_of(mill.batch(uuid4()))
     for text in ("nonsense", "", "0" * 31):
@@ -280,7 +278,7 @@ async def test_a_log_that_is_not_there_is_not_found(mill: Mill) -> None:
             mill.batch(text)
 
 
-async def test_a_reader_of_a_batch_that_is_deleted_is_told(mill: Mill, sql: Any) -> None:
+async def test_a_reader_of_a_batch_that_is_deleted_gets_not_found(mill: Mill, sql: Any) -> None:
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
     reading = asyncio.create_task(log_of(batch))
     watched = "select watched_until is not null from batchmill.batches"
@@ -290,40 +288,45 @@ async def test_a_reader_of_a_batch_that_is_deleted_is_told(mill: Mill, sql: Any)
         await reading
 
 
-async def test_what_is_told_right_after_a_look_wakes_the_reader(
+async def test_an_event_written_right_after_a_read_wakes_the_reader(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader that looks first and subscribes afterwards misses events in between."""
+    """A reader that reads before it subscribes would miss the events in between."""
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
-    look = BatchStore.events
+    read = BatchStore.events
 
-    async def look_and_be_late(*args: Any) -> EventPage:
-        seen = await look(*args)
-        if not seen.events and not seen.is_finished:
-            with mill.engine.listener.subscribe(f"batch:{batch.id}") as told:
+    async def read_and_cancel(*args: Any) -> EventPage:
+        page = await read(*args)
+        if not page.events and not page.is_finished:
+            with mill.engine.listener.subscribe(f"batch:{batch.id}") as wake_up:
                 await batch.cancel()
-                assert await told.wait(30), "nobody watches the batch"
-        return seen
+                assert await wake_up.wait(30), "the batch is not watched"
+        return page
 
-    monkeypatch.setattr(BatchStore, "events", look_and_be_late)
+    monkeypatch.setattr(BatchStore, "events", read_and_cancel)
     monkeypatch.setattr(hub, "POLL", 3600)
     with mill.engine.listener.subscribe("any"):
-        await until(lambda: mill.engine.listener.hears)
+        await until(lambda: mill.engine.listener.is_listening)
         log = await asyncio.wait_for(log_of(batch), 60)
     assert [event.type for event in log] == ["job_cancelled", "batch_cancelled"]
 
 
-async def test_readers_do_without_notifications(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_readers_work_without_notifications(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BATCHMILL_POOLER", "transaction")
-    deaf_worker, deaf_reader = Mill(dsn), Mill(dsn)
-    slow = Slow(deaf_worker)
-    async with deaf_worker.running(), deaf_reader:
-        batch = await deaf_worker.submit(slow.task, range(3))
-        reading = asyncio.create_task(log_of(deaf_reader.batch(batch.id)))
+    polling_worker, polling_reader = Mill(dsn), Mill(dsn)
+    slow = Slow(polling_worker)
+    async with polling_worker.running(), polling_reader:
+        batch = await polling_worker.submit(slow.task, range(3))
+        reading = asyncio.create_task(log_of(polling_reader.batch(batch.id)))
         for _ in range(3):
             slow.go.release()
         log = await reading
-        assert not deaf_worker.engine.listener.hears and not deaf_reader.engine.listener.hears
+        assert (
+            not polling_worker.engine.listener.is_listening
+            and not polling_reader.engine.listener.is_listening
+        )
     assert [event.number for event in log] == list(range(1, len(log) + 1))
     assert log[-1].is_last
 
@@ -332,11 +335,11 @@ async def test_readers_do_without_notifications(dsn: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("ending", ["completed", "failed"])
-async def test_a_chatty_handler_cannot_flood_the_log_and_its_last_word_is_kept(
+async def test_frequent_progress_reports_are_merged_and_the_last_one_is_kept(
     mill: Mill, ending: str
 ) -> None:
     @mill.task(retry=Retry(attempts=1))
-    async def chatty(job: Job, n: int) -> None:
+    async def reports_often(job: Job, n: int) -> None:
         for number in range(10_000):
             await job.progress("counting", f"{number}")
             await asyncio.sleep(0)
@@ -344,24 +347,24 @@ async def test_a_chatty_handler_cannot_flood_the_log_and_its_last_word_is_kept(
             raise Permanent("no")
 
     async with mill.running():
-        batch = await mill.submit(chatty, range(2))
+        batch = await mill.submit(reports_often, range(2))
         log = await log_of(batch)
-    assert_last_word_kept(log, ending)
+    assert_last_report_is_kept(log, ending)
 
 
-async def test_a_chatty_thread_cannot_flood_the_log_either(mill: Mill) -> None:
+async def test_frequent_progress_reports_of_a_thread_are_merged(mill: Mill) -> None:
     @mill.task
-    def chatty(job: SyncJob, n: int) -> None:
+    def reports_often(job: SyncJob, n: int) -> None:
         for number in range(10_000):
             job.progress("counting", f"{number}")
 
     async with mill.running():
-        batch = await mill.submit(chatty, range(2))
+        batch = await mill.submit(reports_often, range(2))
         log = await log_of(batch)
-    assert_last_word_kept(log, "completed")
+    assert_last_report_is_kept(log, "completed")
 
 
-def assert_last_word_kept(log: list[Event], ending: str) -> None:
+def assert_last_report_is_kept(log: list[Event], ending: str) -> None:
     for position in (0, 1):
         own = [event for event in log if event.position == position]
         assert own[-1].type == f"job_{ending}"
@@ -371,7 +374,7 @@ def assert_last_word_kept(log: list[Event], ending: str) -> None:
     assert [event.number for event in log] == list(range(1, len(log) + 1))
 
 
-async def test_progress_is_shown_while_the_job_runs(mill: Mill) -> None:
+async def test_progress_is_visible_while_the_job_runs(mill: Mill) -> None:
     go = asyncio.Event()
 
     @mill.task
@@ -389,14 +392,14 @@ async def test_progress_is_shown_while_the_job_runs(mill: Mill) -> None:
         assert (await types(batch)).count("job_progress") == 1
 
 
-async def test_what_a_handler_says_is_cut_where_it_gets_long(mill: Mill) -> None:
+async def test_long_progress_texts_are_shortened(mill: Mill) -> None:
     @mill.task
-    async def talk(job: Job, n: int) -> None:
+    async def report(job: Job, n: int) -> None:
         await job.progress("s" * 50_000_000, f"begin {'m' * 50_000_000} end")
 
     async with mill.running():
-        batch = await mill.submit(talk, [1])
+        batch = await mill.submit(report, [1])
         log = await log_of(batch)
-    (said,) = [event.data for event in log if event.type == "job_progress"]
-    assert len(said["stage"]) <= 1_000 and len(said["message"]) <= 1_000
-    assert said["message"].startswith("begin m") and said["message"].endswith("m end")
+    (progress,) = [event.data for event in log if event.type == "job_progress"]
+    assert len(progress["stage"]) <= 1_000 and len(progress["message"]) <= 1_000
+    assert progress["message"].startswith("begin m") and progress["message"].endswith("m end")

@@ -1,4 +1,4 @@
-"""Limits with real workers: never exceeded, always reached, changed while everything runs."""
+"""Limits with real workers: never exceeded, fully used, and changed while jobs run."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ Define = Callable[[Mill], Any]
 async def two_workers(
     dsn: str, define: Define, options: WorkerOptions | None = None
 ) -> AsyncIterator[tuple[Mill, Any]]:
-    """Gives the first worker's mill and what `define` made of it."""
+    """Yields the first worker's mill and what `define` returned for it."""
     async with AsyncExitStack() as stack:
         mills = [Mill(dsn), Mill(dsn)]
         made = [define(mill) for mill in mills]
@@ -33,7 +33,7 @@ async def two_workers(
 
 
 class Meter:
-    """Counts what runs at once by label; each job waits until its label is `full` once."""
+    """Counts running jobs by label. A job waits until `full` jobs of its label have run at once."""
 
     def __init__(self, full: int):
         self.full = full
@@ -52,7 +52,7 @@ class Meter:
 
 
 class Gates:
-    """Jobs that run until they are let go."""
+    """Jobs that run until `end_jobs` is called."""
 
     def __init__(self) -> None:
         self.running: list[int] = []
@@ -70,18 +70,18 @@ class Gates:
 
         return work
 
-    def let_go(self, count: int) -> None:
+    def end_jobs(self, count: int) -> None:
         self.most = 0
         for _ in range(count):
             self.go.release()
 
 
 async def assert_invariants(sql: psycopg.Connection) -> None:
-    """In a thread: a transaction of the worker, on this loop, may hold what this waits for."""
+    """Uses a thread, because a transaction of the worker on this loop may hold a lock it needs."""
     assert await asyncio.to_thread(violations, sql) == []
 
 
-# Never exceeded, always reached
+# Never exceeded, fully used
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def assert_invariants(sql: psycopg.Connection) -> None:
     ids=["total", "per batch", "per tenant", "per key"],
 )
 @pytest.mark.parametrize("keyed", [False, True], ids=["plain", "keyed"])
-async def test_two_workers_never_exceed_what_a_task_declares(
+async def test_two_workers_never_exceed_the_limits_of_a_task(
     dsn: str, sql: psycopg.Connection, limits: Limits, label: Any, keyed: bool
 ) -> None:
     if limits.per_key and not keyed:
@@ -162,7 +162,7 @@ async def test_the_system_limit_counts_every_task(dsn: str, sql: psycopg.Connect
     assert violations(sql) == []
 
 
-async def test_all_limits_at_once_hold_together(dsn: str, sql: psycopg.Connection) -> None:
+async def test_all_kinds_of_limits_hold_at_the_same_time(dsn: str, sql: psycopg.Connection) -> None:
     allowed = {"all": 6, "batch": 3, "tenant": 4, "key": 2}
     running: Counter[Any] = Counter()
     exceeded: list[Any] = []
@@ -216,15 +216,15 @@ async def test_a_limit_is_raised_and_lowered_while_jobs_run(
         await until_event(batch, "job_started", count=4)
         await assert_invariants(sql)
         await mill.limits.set(name, slots=2)
-        gates.let_go(3)
+        gates.end_jobs(3)
         await until_event(batch, "job_started", count=5)
-        gates.let_go(17)
+        gates.end_jobs(17)
         assert (await batch.wait()).completed == 20
         assert gates.most <= 2
     assert violations(sql) == []
 
 
-async def test_slots_set_to_none_at_all_let_nothing_start(mill: Mill) -> None:
+async def test_no_job_starts_while_slots_are_set_to_zero(mill: Mill) -> None:
     gates = Gates()
     work, echo = gates.define(mill), echo_on(mill)
     async with mill.running():
@@ -233,11 +233,11 @@ async def test_slots_set_to_none_at_all_let_nothing_start(mill: Mill) -> None:
         assert await (await mill.enqueue(echo, "other")).result() == "other"
         assert (await batch.get()).running == 0
         await mill.limits.reset("task:work")
-        gates.let_go(1)
+        gates.end_jobs(1)
         assert (await batch.wait()).completed == 1
 
 
-async def test_what_an_operator_set_goes_back_to_what_the_code_declares(mill: Mill) -> None:
+async def test_resetting_a_limit_restores_what_the_code_declares(mill: Mill) -> None:
     gates = Gates()
     work = gates.define(mill, limits=Limits(total=3))
     async with mill.running():
@@ -249,7 +249,7 @@ async def test_what_an_operator_set_goes_back_to_what_the_code_declares(mill: Mi
         record = await mill.limits.reset("task:work")
         assert (record.slots, record.is_set) == (3, False)
         await until_event(batch, "job_started", count=3)
-        gates.let_go(6)
+        gates.end_jobs(6)
         await batch.wait()
     assert gates.most <= 3
 
@@ -262,7 +262,7 @@ async def test_what_an_operator_set_goes_back_to_what_the_code_declares(mill: Mi
         ("task:work/batch:*", Limits(per_batch=2)),
     ],
 )
-async def test_slots_that_the_code_declares_can_be_set_to_unlimited(
+async def test_declared_slots_can_be_set_to_unlimited(
     mill: Mill, name: str, declared: Limits
 ) -> None:
     gates = Gates()
@@ -274,11 +274,11 @@ async def test_slots_that_the_code_declares_can_be_set_to_unlimited(
         await until_event(batch, "job_started", count=6)
         assert record.name in [limit.name for limit in await mill.limits.all()]
         assert (await mill.limits.reset(name)).slots == 2
-        gates.let_go(6)
+        gates.end_jobs(6)
         await batch.wait()
 
 
-async def test_a_limit_that_is_not_there_cannot_be_resumed_or_reset(
+async def test_an_unknown_limit_cannot_be_resumed_or_reset(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     for attempt in (mill.limits.resume("tenant:nobody"), mill.limits.reset("task:nothing")):
@@ -287,7 +287,7 @@ async def test_a_limit_that_is_not_there_cannot_be_resumed_or_reset(
     assert one(sql, "select count(*) from batchmill.limits") == (0,)
 
 
-async def test_what_an_operator_set_outlives_the_workers(dsn: str) -> None:
+async def test_registering_tasks_keeps_a_limit_that_an_operator_set(dsn: str) -> None:
     for _ in range(2):
         async with Mill(dsn) as mill:
             Gates().define(mill, limits=Limits(total=3))
@@ -312,14 +312,14 @@ async def test_a_new_declaration_replaces_the_old_one(dsn: str) -> None:
             assert listed == expected
 
 
-async def test_the_list_of_limits_counts_what_runs(mill: Mill) -> None:
+async def test_listed_limits_have_the_number_of_running_jobs(mill: Mill) -> None:
     gates = Gates()
     work = gates.define(mill, limits=Limits(total=3, per_tenant=2))
     async with mill.running():
         batch = await mill.submit(work, range(5), tenant="t")
         await until_event(batch, "job_started", count=2)
         listed = {m.name: (m.slots, m.running) for m in await mill.limits.all()}
-        gates.let_go(5)
+        gates.end_jobs(5)
         await batch.wait()
     assert listed == {
         "task:work": (3, 2),
@@ -329,26 +329,26 @@ async def test_the_list_of_limits_counts_what_runs(mill: Mill) -> None:
 
 
 @pytest.mark.parametrize("name", ["task:work", "tenant:t", "task:work/tenant:t", "tenant:*"])
-async def test_a_pause_lets_running_jobs_go_on_and_none_start(mill: Mill, name: str) -> None:
+async def test_a_pause_lets_running_jobs_finish_and_starts_no_others(mill: Mill, name: str) -> None:
     gates = Gates()
     work, echo = gates.define(mill), echo_on(mill)
     async with mill.running(WorkerOptions(concurrency=3)):
         batch = await mill.submit(work, range(10), tenant="t", limit=2)
         await until_event(batch, "job_started", count=2)
         assert (await mill.limits.pause(name)).paused
-        gates.let_go(2)
+        gates.end_jobs(2)
         await until_event(batch, "job_completed", count=2)
         if name != "tenant:*":
-            # The worker has looked for more since, and taken this.
+            # Since then the worker has claimed again: this job, and none of the batch.
             assert await (await mill.enqueue(echo, 1)).result() == 1
         record = await batch.get()
         assert (record.running, record.completed) == (0, 2)
         assert not (await mill.limits.resume(name)).paused
-        gates.let_go(8)
+        gates.end_jobs(8)
         assert (await batch.wait()).completed == 10
 
 
-async def test_a_pause_is_listed_with_the_slots_there_will_be_again(mill: Mill) -> None:
+async def test_a_paused_limit_is_listed_with_its_slots(mill: Mill) -> None:
     Gates().define(mill, limits=Limits(total=3))
     await mill.register_tasks()
     paused = await mill.limits.pause("task:work")
@@ -357,7 +357,7 @@ async def test_a_pause_is_listed_with_the_slots_there_will_be_again(mill: Mill) 
     assert paused == listed
 
 
-# Lanes beside each other
+# Several lanes
 
 
 FULL: dict[str, tuple[str | None, dict[str, Any]]] = {
@@ -370,7 +370,7 @@ FULL: dict[str, tuple[str | None, dict[str, Any]]] = {
 @pytest.mark.parametrize(
     ("how", "count"), list(zip(FULL, (100_000, 5_000, 5_000), strict=True)), ids=str
 )
-async def test_a_full_batch_of_thousands_does_not_delay_a_new_one(
+async def test_a_large_batch_at_its_limit_does_not_delay_a_new_batch(
     mill: Mill, sql: psycopg.Connection, how: str, count: int
 ) -> None:
     gates = Gates()
@@ -393,12 +393,12 @@ async def test_a_full_batch_of_thousands_does_not_delay_a_new_one(
         await until(lambda: gates.running == [1, -1])
         assert await asyncio.to_thread(rows_read_by_a_claim, sql) < 20
         await big.cancel()
-        gates.let_go(2)
+        gates.end_jobs(2)
         assert (await small.wait()).completed == 1
 
 
 def rows_read_by_a_claim(sql: psycopg.Connection) -> int:
-    """How many jobs a claim looks at to find out that there is none to start."""
+    """The number of jobs that a claim reads when it can start none."""
     engine = Engine(sql)
     worker = engine.worker("work")
     with sql.transaction(force_rollback=True):
@@ -428,7 +428,7 @@ async def test_batches_take_turns(mill: Mill, concurrency: int) -> None:
         assert 4 <= order[first : first + 20].count("a") <= 16
 
 
-async def test_a_batch_that_comes_late_does_not_wait_for_those_before_it(mill: Mill) -> None:
+async def test_a_late_batch_does_not_wait_for_earlier_batches(mill: Mill) -> None:
     order: list[str] = []
 
     @mill.task
@@ -442,26 +442,26 @@ async def test_a_batch_that_comes_late_does_not_wait_for_those_before_it(mill: M
     assert order.index("late") in (20, 21)
 
 
-async def test_a_tenant_with_many_batches_leaves_room_under_its_own_limit(
+async def test_a_tenant_with_many_batches_at_its_limit_does_not_block_other_tenants(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    """Lanes behind a full limit are parked, so that others come forward."""
+    """Lanes behind a full limit are parked, so a claim reaches the other lanes."""
     gates = Gates()
     work = gates.define(mill, limits=Limits(per_tenant=1))
-    crowd = [await mill.submit(work, [n], tenant="crowd") for n in range(30)]
+    batches = [await mill.submit(work, [n], tenant="busy") for n in range(30)]
     async with mill.running(WorkerOptions(concurrency=4)):
         await until(lambda: len(gates.running) == 1)
-        await mill.submit(work, [100], tenant="calm")
+        await mill.submit(work, [100], tenant="other")
         await until(lambda: len(gates.running) == 2)
         assert 100 in gates.running
         await assert_invariants(sql)
-        gates.let_go(1000)
-        for batch in crowd:
+        gates.end_jobs(1000)
+        for batch in batches:
             await batch.wait()
     assert violations(sql) == []
 
 
-async def test_a_task_without_a_worker_does_not_hold_up_the_others(mill: Mill, dsn: str) -> None:
+async def test_a_task_without_a_worker_does_not_block_other_tasks(mill: Mill, dsn: str) -> None:
     async with Mill(dsn) as other:
         absent = other.task(name="absent")(lambda n: n)
         await other.submit(absent, range(1_000))
@@ -479,7 +479,7 @@ def starts_in_any_window(starts: list[float], period: float) -> int:
 
 
 @pytest.mark.parametrize("keyed", [False, True], ids=["per task", "per key"])
-async def test_no_window_holds_more_starts_than_the_rate(
+async def test_no_time_window_has_more_starts_than_the_rate_allows(
     dsn: str, sql: psycopg.Connection, keyed: bool
 ) -> None:
     rate = Rate(4, 0.4)
@@ -505,7 +505,7 @@ async def test_no_window_holds_more_starts_than_the_rate(
         assert starts_in_any_window(starts, rate.period) == rate.starts
 
 
-async def test_a_rate_is_changed_while_jobs_wait_for_it(mill: Mill) -> None:
+async def test_a_rate_can_be_changed_while_jobs_wait_for_it(mill: Mill) -> None:
     echo = echo_on(mill)
     async with mill.running():
         await mill.limits.set("task:echo", rate=Rate(1, 3600))
@@ -516,10 +516,10 @@ async def test_a_rate_is_changed_while_jobs_wait_for_it(mill: Mill) -> None:
         assert (await batch.wait()).completed == 5
 
 
-async def test_a_start_counts_from_when_it_happens_not_from_when_it_was_asked_for(
+async def test_the_start_time_of_a_job_is_after_the_claim_waited_for_locks(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
-    """A claim that waits for a limit starts its jobs late; the rate has to know."""
+    """A claim that waits for a lock starts its jobs late, and the rate must count from then."""
     echo_on(mill)
     await mill.register_tasks()
     await mill.limits.set("task:echo", rate=Rate(1, 60))
@@ -535,10 +535,10 @@ async def test_a_start_counts_from_when_it_happens_not_from_when_it_was_asked_fo
     assert one(sql, "select started_at > %s from batchmill.jobs", released_at) == (True,)
 
 
-# Limits that appear while jobs run
+# Limits created while jobs run
 
 
-async def test_the_first_limit_of_all_counts_what_is_being_claimed(
+async def test_the_first_limit_counts_jobs_that_are_being_claimed(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -555,7 +555,7 @@ async def test_the_first_limit_of_all_counts_what_is_being_claimed(
         assert engine.complete(*claims) == []
 
 
-async def test_a_limit_for_each_counts_what_ends_while_it_is_made(
+async def test_a_limit_per_tenant_counts_jobs_that_end_while_it_is_created(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -573,12 +573,12 @@ async def test_a_limit_for_each_counts_what_ends_while_it_is_made(
     assert violations(sql) == []
 
 
-# What is no limit
+# Invalid limits
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "3", True, 2**31, float("nan")])
 @pytest.mark.parametrize("field", ["total", "per_batch", "per_tenant", "per_key"])
-def test_slots_are_whole_numbers_from_zero_on(field: str, count: Any) -> None:
+def test_slots_must_be_integers_from_zero_on(field: str, count: Any) -> None:
     with pytest.raises(InvalidLimit):
         Limits(**{field: count})
 
@@ -587,19 +587,19 @@ def test_slots_are_whole_numbers_from_zero_on(field: str, count: Any) -> None:
     ("starts", "period"),
     [(0, 1), (-1, 1), (1.5, 1), ("1", 1), (1, 0), (1, -1), (1, float("nan")), (1, float("inf"))],
 )
-def test_a_rate_is_at_least_one_start_in_some_time(starts: Any, period: Any) -> None:
+def test_a_rate_must_have_positive_starts_and_a_positive_period(starts: Any, period: Any) -> None:
     with pytest.raises(InvalidLimit):
         Rate(starts, period)
 
 
-NO_NAMES = [
+INVALID_NAMES = [
     *("", "nonsense", "task:", "tenant:", "key:", "batch:", "system:1", "task:a b", "task:a/"),
     *("task:a/b", "task:a/tenant:", "task:*", "task:*/tenant:x", "tenant:nul\0", "key:\ud800"),
 ]
 
 
-async def test_names_that_are_no_limits_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
-    for name in NO_NAMES:
+async def test_invalid_names_of_limits_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
+    for name in INVALID_NAMES:
         for attempt in (
             mill.limits.set(name, slots=1),
             mill.limits.pause(name),
@@ -611,14 +611,14 @@ async def test_names_that_are_no_limits_are_refused(mill: Mill, sql: psycopg.Con
     assert one(sql, "select count(*) from batchmill.limits") == (0,)
 
 
-async def test_slots_that_make_no_sense_are_not_set(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_invalid_slots_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
     for slots in (-1, 1.5, "3", True):
         with pytest.raises(InvalidLimit):
             await mill.limits.set("system", slots=slots)  # type: ignore[arg-type]
     assert one(sql, "select count(*) from batchmill.limits") == (0,)
 
 
-async def test_tenants_and_keys_may_be_called_anything(dsn: str, sql: psycopg.Connection) -> None:
+async def test_tenants_and_keys_may_have_any_name(dsn: str, sql: psycopg.Connection) -> None:
     names = ["*", "a/b", "task:x", "tenant:*", "%s", "'", "{}", "key:*"]
     meter = Meter(full=1)
 

@@ -1,4 +1,4 @@
-"""Finding batches and jobs again, by what is known of them."""
+"""Listing batches and jobs by filters."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ def picky_on(mill: Mill) -> Any:
     @mill.task
     async def picky(n: int) -> int:
         if n == 0:
-            raise Permanent("Nothing comes of nothing.", code="zero")
+            raise Permanent("Zero is refused.", code="zero")
         return n
 
     return picky
@@ -40,7 +40,7 @@ async def test_batches_are_listed_by_state_task_and_tenant(mill: Mill) -> None:
     assert (record.id, record.state, record.total) == (waiting.id, BatchState.PENDING, 2)
 
 
-async def test_jobs_are_listed_without_what_may_be_large(mill: Mill) -> None:
+async def test_jobs_are_listed_by_batch_state_task_and_tenant(mill: Mill) -> None:
     echo, picky = echo_on(mill), picky_on(mill)
     async with mill.running():
         batch = await mill.submit(picky, [1, 0, 2], tenant="a")
@@ -60,10 +60,10 @@ async def test_jobs_are_listed_without_what_may_be_large(mill: Mill) -> None:
     assert await ids(task=echo, count=1) == await ids(tenant="b") == [later.id]
     (failed,) = await mill.jobs(state=JobState.FAILED)
     assert (failed.state, failed.code) == (JobState.FAILED, "zero")
-    assert (failed.message, failed.batch_id) == ("Nothing comes of nothing.", batch.id)
+    assert (failed.message, failed.batch_id) == ("Zero is refused.", batch.id)
 
 
-async def test_what_cannot_be_asked_for_is_refused(mill: Mill) -> None:
+async def test_invalid_filters_are_refused(mill: Mill) -> None:
     for refused, attempt in (
         (InvalidInput, mill.batches(state="ready")),
         (InvalidInput, mill.jobs(state="processing")),
@@ -74,11 +74,11 @@ async def test_what_cannot_be_asked_for_is_refused(mill: Mill) -> None:
             await attempt
 
 
-def test_plain_code_lists_them_too(dsn: str) -> None:
+def test_sync_code_lists_batches_and_jobs(dsn: str) -> None:
     mill = Mill(dsn)
     try:
         batch = mill.sync.submit(echo_on(mill), range(3))
-        assert [found.id for found in mill.sync.batches(task="echo")] == [batch.id]
+        assert [record.id for record in mill.sync.batches(task="echo")] == [batch.id]
         assert [line.position for line in mill.sync.jobs(batch.id, count=2)] == [0, 1]
     finally:
         mill.sync.close()

@@ -1,4 +1,4 @@
-"""The schema: installed only when asked, refused when it does not fit, the same by every way."""
+"""The schema: installed only when asked, refused if incompatible, the same after every upgrade."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from tests.library.tools import echo_on, one, rows
 
 VERSIONS = [migration.version for migration in migrate.migrations()]
 
-# Everything the schema consists of, in words that do not depend on object ids. The partitions of
-# days are made by the upkeep.
+# Everything in the schema, as text that does not depend on object ids. The daily partitions are
+# left out, because the upkeep creates them.
 CATALOGUE = """
 with own as (select oid from pg_namespace where nspname = 'batchmill')
 select 'column', c.relname || '.' || a.attname, concat_ws(' ', format_type(a.atttypid, a.atttypmod),
@@ -52,8 +52,8 @@ order by 1, 2, 3
 """
 
 
-# A batch of which one job has ended, one waits, and one is put off; its events lie in the partition
-# of their day and in the default one, as they may.
+# A batch with one completed, one ready and one scheduled job. Its events are in the partition of
+# their day; its completed job is in the default partition.
 VERSION_1 = """
 set search_path = batchmill;
 create table events_20990102 partition of events for values from ('2099-01-02') to ('2099-01-03');
@@ -94,7 +94,7 @@ async def upgrade(dsn: str) -> list[int]:
 
 
 def install_old(dsn: str, version: int) -> None:
-    """The tables of an earlier version, without the functions that came with it."""
+    """Creates the tables of an earlier version, without its functions."""
     with psycopg.connect(dsn) as conn:
         for migration in migrate.migrations()[:version]:
             conn.execute(migrate.step(migration).encode())
@@ -105,7 +105,7 @@ def has_schema(dsn: str) -> bool:
         return one(conn, "select to_regnamespace('batchmill') is not null") == (True,)
 
 
-# Only when asked
+# Installation
 
 
 async def test_a_database_is_not_migrated_unless_asked(empty_dsn: str) -> None:
@@ -117,7 +117,7 @@ async def test_a_database_is_not_migrated_unless_asked(empty_dsn: str) -> None:
     ):
         mill = Mill(empty_dsn)
         echo_on(mill)
-        with pytest.raises(SchemaError, match="run `batchmill migrate up`"):
+        with pytest.raises(SchemaError, match="Run `batchmill migrate up`"):
             await use(mill)
     assert not has_schema(empty_dsn)
 
@@ -131,19 +131,22 @@ async def test_a_database_is_migrated_when_asked(empty_dsn: str) -> None:
         await again.enqueue("echo", 1)
 
 
-# Only what fits
+# Compatibility
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("delete from batchmill.schema_version", "no batchmill schema.*run `batchmill migrate up`"),
-        ("insert into batchmill.schema_version values (1000)", "1000.*upgrade batchmill here too"),
-        ("drop schema batchmill cascade", "no batchmill schema.*run `batchmill migrate up`"),
+        ("delete from batchmill.schema_version", "no batchmill schema.*Run `batchmill migrate up`"),
+        (
+            "insert into batchmill.schema_version values (1000)",
+            "1000.*Upgrade batchmill on this machine",
+        ),
+        ("drop schema batchmill cascade", "no batchmill schema.*Run `batchmill migrate up`"),
     ],
     ids=["no version", "too new", "gone"],
 )
-async def test_a_schema_that_does_not_fit_is_refused_with_what_to_do(
+async def test_an_incompatible_schema_is_refused_with_instructions(
     dsn: str, sql: psycopg.Connection, change: str, sentence: str
 ) -> None:
     sql.execute(change.encode())
@@ -154,44 +157,46 @@ async def test_a_schema_that_does_not_fit_is_refused_with_what_to_do(
             await use(mill)
 
 
-async def test_a_schema_that_is_too_old_is_refused_with_what_to_do(
+async def test_an_old_schema_is_refused_with_instructions(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newer = migrate.Migration(VERSIONS[-1] + 1, "newer", "select 1;")
     monkeypatch.setattr(migrate, "migrations", lambda: (*MIGRATIONS, newer))
-    with pytest.raises(SchemaError, match=f"version {VERSIONS[-1]}, .* needs {newer.version}: run"):
+    with pytest.raises(
+        SchemaError, match=f"version {VERSIONS[-1]}, .* needs version {newer.version}. Run"
+    ):
         await Mill(dsn).open()
 
 
-async def test_a_newer_schema_is_not_touched_even_when_asked(
+async def test_a_newer_schema_is_not_changed_even_when_asked(
     dsn: str, sql: psycopg.Connection
 ) -> None:
     before = catalogue(dsn)
     sql.execute("insert into batchmill.schema_version values (1000)")
-    with pytest.raises(SchemaError, match="upgrade batchmill here too"):
+    with pytest.raises(SchemaError, match="Upgrade batchmill on this machine"):
         await Mill(dsn, migrate=True).open()
     sql.execute("delete from batchmill.schema_version where version = 1000")
     assert catalogue(dsn) == before
 
 
-async def test_a_schema_that_vanishes_under_a_mill_is_named(
+async def test_a_schema_that_is_dropped_during_use_raises_a_schema_error(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
     await mill.enqueue(echo, 1)
     sql.execute("drop schema batchmill cascade")
-    with pytest.raises(SchemaError, match="run `batchmill migrate up`"):
+    with pytest.raises(SchemaError, match="Run `batchmill migrate up`"):
         await mill.enqueue(echo, 1)
 
 
-# The same by every way
+# Upgrades
 
 
 MIGRATIONS = migrate.migrations()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_every_version_leads_to_the_same_schema(
+async def test_upgrades_from_every_version_give_the_same_schema(
     dsn: str, empty_dsn: str, version: int
 ) -> None:
     install_old(empty_dsn, version)
@@ -199,7 +204,7 @@ async def test_every_version_leads_to_the_same_schema(
     assert catalogue(empty_dsn) == catalogue(dsn)
 
 
-async def test_what_version_1_holds_survives_and_goes_on(empty_dsn: str) -> None:
+async def test_a_batch_of_version_1_survives_the_upgrade_and_completes(empty_dsn: str) -> None:
     install_old(empty_dsn, 1)
     with psycopg.connect(empty_dsn, autocommit=True) as conn:
         conn.execute(VERSION_1)
@@ -217,7 +222,7 @@ async def test_what_version_1_holds_survives_and_goes_on(empty_dsn: str) -> None
         assert violations(conn) == []
 
 
-async def test_what_version_5_has_stored_counts_in_groups(empty_dsn: str) -> None:
+async def test_stored_bytes_of_version_5_are_added_up_by_group(empty_dsn: str) -> None:
     install_old(empty_dsn, 5)
     with psycopg.connect(empty_dsn, autocommit=True) as conn:
         conn.execute(
@@ -233,13 +238,13 @@ async def test_versions_are_numbered_without_gaps() -> None:
     assert list(range(1, len(VERSIONS) + 1)) == VERSIONS
 
 
-async def test_to_upgrade_again_changes_nothing(dsn: str) -> None:
+async def test_upgrading_again_changes_nothing(dsn: str) -> None:
     before = catalogue(dsn)
     assert await upgrade(dsn) == []
     assert catalogue(dsn) == before
 
 
-async def test_functions_that_changed_without_a_new_version_are_made_anew(
+async def test_functions_that_changed_without_a_new_version_are_replaced(
     dsn: str, sql: psycopg.Connection
 ) -> None:
     before = catalogue(dsn)
@@ -252,23 +257,23 @@ async def test_functions_that_changed_without_a_new_version_are_made_anew(
     assert catalogue(dsn) == before
 
 
-def in_one_go(dsn: str, script: str) -> None:
-    """As a program does: one text, one implicit transaction."""
+def in_one_statement(dsn: str, script: str) -> None:
+    """One text in one implicit transaction, as programs do it."""
     with psycopg.connect(dsn, autocommit=True) as conn:
         conn.execute(script.encode())
 
 
 def in_a_transaction(dsn: str, script: str) -> None:
-    """As Alembic and Django do."""
+    """In an explicit transaction, as Alembic and Django do it."""
     with psycopg.connect(dsn) as conn:
         conn.execute("select 1")
         conn.execute(script.encode())
-        # What comes next in the same migration still sees its own tables.
+        # The next statements of the same migration must still find their tables.
         assert one(conn, "show search_path") == ("public",)
 
 
-@pytest.mark.parametrize("apply", [in_one_go, in_a_transaction], ids=lambda f: f.__name__)
-async def test_the_printed_script_makes_the_same_schema(
+@pytest.mark.parametrize("apply", [in_one_statement, in_a_transaction], ids=lambda f: f.__name__)
+async def test_the_printed_script_creates_the_same_schema(
     dsn: str, empty_dsn: str, apply: Callable[[str, str], None]
 ) -> None:
     apply(empty_dsn, migrate.script())
@@ -292,13 +297,13 @@ async def test_the_printed_script_can_be_piped_into_psql(
     assert catalogue(empty_dsn) == catalogue(dsn)
 
 
-async def test_several_that_upgrade_at_once_do_it_once(dsn: str, empty_dsn: str) -> None:
+async def test_concurrent_upgrades_apply_each_migration_once(dsn: str, empty_dsn: str) -> None:
     applied = await asyncio.gather(*(upgrade(empty_dsn) for _ in range(6)))
     assert sorted(applied) == [[]] * 5 + [VERSIONS]
     assert catalogue(empty_dsn) == catalogue(dsn)
 
 
-async def test_an_upgrade_that_fails_leaves_nothing(
+async def test_a_failed_upgrade_leaves_nothing(
     empty_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = migrate.Migration(VERSIONS[-1] + 1, "broken", "create table batchmill.jobs ();")
@@ -308,7 +313,7 @@ async def test_an_upgrade_that_fails_leaves_nothing(
     assert not has_schema(empty_dsn)
 
 
-async def test_nothing_is_made_outside_the_schema(empty_dsn: str) -> None:
+async def test_nothing_is_created_outside_the_schema(empty_dsn: str) -> None:
     await upgrade(empty_dsn)
     with psycopg.connect(empty_dsn) as conn:
         outside = """select count(*) from pg_class c join pg_namespace n on n.oid = relnamespace

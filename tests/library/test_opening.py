@@ -1,4 +1,4 @@
-"""Where the database is, and what a mill says if it cannot be there."""
+"""Opening a mill: DSNs that are malformed, unreachable, or name several hosts."""
 
 import traceback
 
@@ -6,7 +6,7 @@ import pytest
 
 from batchmill import ConfigurationError, DatabaseUnavailable, Mill
 
-UNREADABLE = [
+MALFORMED = [
     "nonsense://hidden",
     "hidden",
     "postgresql+psycopg://me:hidden@host/name",
@@ -23,21 +23,23 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize("dsn", UNREADABLE)
-async def test_an_address_that_cannot_be_read_is_a_wrong_setting(dsn: str) -> None:
-    with pytest.raises(ConfigurationError, match="address of the database cannot be read") as error:
+@pytest.mark.parametrize("dsn", MALFORMED)
+async def test_a_malformed_dsn_raises_a_configuration_error_without_the_password(dsn: str) -> None:
+    with pytest.raises(ConfigurationError, match="database URL is not valid") as error:
         await Mill(dsn).open()
     assert "hid" not in "".join(traceback.format_exception(error.value))
 
 
 @pytest.mark.parametrize("dsn", ["postgresql://me:hidden@127.0.0.1:1/name", "host=/nowhere port=1"])
-async def test_an_address_where_nobody_answers_is_another_matter(dsn: str) -> None:
+async def test_an_unreachable_server_raises_database_unavailable_without_the_password(
+    dsn: str,
+) -> None:
     with pytest.raises(DatabaseUnavailable) as error:
         await Mill(dsn).open()
     assert "hid" not in str(error.value)
 
 
-async def test_several_hosts_may_be_named(dsn: str) -> None:
+async def test_a_dsn_may_name_several_hosts(dsn: str) -> None:
     host, port = dsn.split("@")[-1].split("/")[0].split(":")
     async with Mill(dsn.replace(f"{host}:{port}", f"127.0.0.1:1,{host}:{port}")) as mill:
         assert await mill.limits.all() == []

@@ -1,4 +1,4 @@
-"""Any language can submit: two SQL functions, and errors with a code of their own."""
+"""Submitting in plain SQL, from any language: two functions, and errors with their own codes."""
 
 import json
 from typing import Any
@@ -40,14 +40,14 @@ async def tasks(mill: Mill) -> Mill:
     return mill
 
 
-async def test_a_job_is_one_select_away(tasks: Mill, sql: psycopg.Connection) -> None:
+async def test_sql_enqueues_a_job_with_one_select(tasks: Mill, sql: psycopg.Connection) -> None:
     row = sql.execute("select batchmill.enqueue('echo', '{\"n\": 1}')").fetchone()
     assert row is not None and row[0]["cached"] is False
     async with tasks.running():
         assert await tasks.job(row[0]["job_id"]).result() == {"n": 1}
 
 
-async def test_a_batch_is_one_select_away(tasks: Mill, sql: psycopg.Connection) -> None:
+async def test_sql_submits_a_batch_with_one_select(tasks: Mill, sql: psycopg.Connection) -> None:
     row = sql.execute(
         """select batchmill.submit('echo', '[{"payload": 1}, {"payload": "two"}, {}]')"""
     ).fetchone()
@@ -58,7 +58,7 @@ async def test_a_batch_is_one_select_away(tasks: Mill, sql: psycopg.Connection) 
         assert (await tasks.batch(answer["batch_id"]).results()).values == [1, "two", None]
 
 
-async def test_items_can_be_made_by_a_query(tasks: Mill, sql: psycopg.Connection) -> None:
+async def test_items_can_come_from_a_query(tasks: Mill, sql: psycopg.Connection) -> None:
     (answer,) = one(
         sql,
         """select batchmill.submit('echo', json_agg(json_build_object('payload', n)))
@@ -68,7 +68,7 @@ async def test_items_can_be_made_by_a_query(tasks: Mill, sql: psycopg.Connection
     assert violations(sql) == []
 
 
-async def test_every_option_can_be_given(tasks: Mill, sql: psycopg.Connection) -> None:
+async def test_sql_functions_accept_every_option(tasks: Mill, sql: psycopg.Connection) -> None:
     items: Any = [
         {"payload": 1, "priority": 5, "dedup_key": "a"},
         {"payload": 2, "delay": 60, "cache_key": "c"},
@@ -117,7 +117,7 @@ async def test_deduplication_and_idempotency_work_from_sql(
     assert batches[1]["batch_id"] == batches[0]["batch_id"] and batches[1]["existing"]
 
 
-async def test_a_batch_can_come_in_several_calls_of_one_transaction(
+async def test_a_batch_can_be_submitted_in_several_calls_of_one_transaction(
     tasks: Mill, sql: psycopg.Connection
 ) -> None:
     with sql.transaction():
@@ -129,7 +129,7 @@ async def test_a_batch_can_come_in_several_calls_of_one_transaction(
         assert (await tasks.batch(batch).results()).values == [1, 2, 3]
 
 
-async def test_a_batch_that_its_transaction_did_not_end_is_not_left_half_written(
+async def test_a_batch_of_several_calls_needs_one_transaction(
     tasks: Mill, sql: psycopg.Connection
 ) -> None:
     with pytest.raises(psycopg.Error) as refusal:
@@ -162,7 +162,7 @@ REFUSED: list[tuple[str, Any]] = [
 ]
 
 
-async def test_what_is_refused_has_a_code_and_leaves_nothing(
+async def test_refused_calls_have_an_error_code_and_write_nothing(
     tasks: Mill, sql: psycopg.Connection
 ) -> None:
     enqueue(sql, "echo", 1, idempotency_key="taken")
@@ -181,7 +181,7 @@ async def test_the_payload_limit_is_the_same_as_in_python(
     assert submit(sql, "small", [{"payload": "x" * 98}])["total"] == 1
 
 
-def test_unknown_ids_have_a_code_too(sql: psycopg.Connection) -> None:
+def test_unknown_ids_have_an_error_code(sql: psycopg.Connection) -> None:
     nobody = "'00000000-0000-0000-0000-000000000000'"
     for call in (
         f"cancel_batch({nobody})",
@@ -207,8 +207,8 @@ async def test_the_functions_do_not_depend_on_the_callers_search_path(
     assert one(sql, cancel, job, batch) == (1, 1)
 
 
-async def test_all_of_it_works_whatever_the_search_path_is(dsn: str) -> None:
-    """The role of these tests is called batchmill, so its schema is on the path by default."""
+async def test_a_mill_works_with_any_search_path(dsn: str) -> None:
+    """The tests' role is called batchmill, so the schema is on its search path by default."""
     mill = Mill(f"{dsn}?options=-c%20search_path%3Dpublic")
 
     @mill.task(key=lambda n: f"{n}", limits=Limits(total=3, per_batch=2, per_tenant=2, per_key=1))

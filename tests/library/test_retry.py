@@ -1,4 +1,4 @@
-"""Retrying what failed, and deleting what is done."""
+"""Retrying failed jobs, and deleting finished batches."""
 
 import asyncio
 from uuid import uuid4
@@ -28,8 +28,8 @@ from tests.library.tools import echo_on, one, rows, types, until_event
 ONCE = Retry(attempts=1)
 
 
-class Plant:
-    """Jobs that fail until they are mended; odd numbers never do."""
+class FailingTask:
+    """A task that fails for even numbers while `broken` is true."""
 
     def __init__(self, mill: Mill, **options: object):
         self.broken = True
@@ -51,26 +51,26 @@ def counters(record) -> tuple[int, ...]:
     return record.total, record.running, record.completed, record.failed, record.cancelled
 
 
-async def test_the_failed_jobs_of_a_batch_are_done_again_with_their_inputs(
+async def test_retrying_a_batch_runs_its_failed_jobs_again_with_their_inputs(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    """Inputs live as long as the batch does."""
-    plant = Plant(mill)
+    """Inputs are kept until the batch expires."""
+    failing = FailingTask(mill)
     async with mill.running():
-        batch = await mill.submit(plant.task, range(6))
+        batch = await mill.submit(failing.task, range(6))
         assert counters(await batch.wait()) == (6, 0, 3, 3, 0)
-        plant.broken = False
+        failing.broken = False
         assert await batch.retry() == 3
         results = await batch.results()
         assert results.values == [0, 10, 20, 30, 40, 50]
         assert counters(results.batch) == (6, 0, 6, 0, 0)
         assert (results.batch.state, results.batch.generation) == ("completed", 2)
         assert await batch.retry() == 0
-    assert sorted(plant.calls) == [0, 0, 1, 2, 2, 3, 4, 4, 5]
+    assert sorted(failing.calls) == [0, 0, 1, 2, 2, 3, 4, 4, 5]
     assert violations(sql) == []
 
 
-async def test_what_was_bought_before_a_failure_is_not_bought_again(mill: Mill) -> None:
+async def test_a_retried_job_keeps_its_stage_and_its_checkpoints(mill: Mill) -> None:
     bought: list[int] = []
     broken = True
 
@@ -93,17 +93,17 @@ async def test_what_was_bought_before_a_failure_is_not_bought_again(mill: Mill) 
         assert (await batch.results()).values == [2]
         log = await types(batch)
     assert bought == [2]
-    assert log.count("job_stage") == 1, "It goes on at the stage where it failed."
+    assert log.count("job_stage") == 1, "the job must continue at the stage where it failed"
 
 
-async def test_one_failed_job_is_retried_and_the_others_are_not(
+async def test_retrying_one_failed_job_does_not_retry_the_others(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    plant = Plant(mill)
+    failing = FailingTask(mill)
     async with mill.running():
-        batch = await mill.submit(plant.task, range(4))
+        batch = await mill.submit(failing.task, range(4))
         failed = (await batch.results()).failed
-        plant.broken = False
+        failing.broken = False
         await mill.job(failed[0].id).retry()
         record = await batch.wait()
         assert counters(record) == (4, 0, 3, 1, 0)
@@ -112,13 +112,13 @@ async def test_one_failed_job_is_retried_and_the_others_are_not(
     assert violations(sql) == []
 
 
-async def test_a_single_job_is_retried(mill: Mill) -> None:
-    plant = Plant(mill)
+async def test_a_single_job_can_be_retried(mill: Mill) -> None:
+    failing = FailingTask(mill)
     async with mill.running():
-        job = await mill.enqueue(plant.task, 2, labels={"a": "b"}, priority=4)
+        job = await mill.enqueue(failing.task, 2, labels={"a": "b"}, priority=4)
         with pytest.raises(JobFailed):
             await job.result()
-        plant.broken = False
+        failing.broken = False
         await job.retry()
         assert await job.result() == 20
         record = await job.get()
@@ -126,31 +126,31 @@ async def test_a_single_job_is_retried(mill: Mill) -> None:
     assert [attempt["code"] for attempt in record.attempts] == ["broken"]
 
 
-async def test_every_generation_has_its_attempts_events_and_callback(
+async def test_every_generation_has_its_own_attempts_events_and_callback(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    told: asyncio.Queue[BatchSummary] = asyncio.Queue()
-    plant = Plant(mill, retry=Retry(attempts=2, base=0, jitter=0))
+    summaries: asyncio.Queue[BatchSummary] = asyncio.Queue()
+    failing = FailingTask(mill, retry=Retry(attempts=2, base=0, jitter=0))
 
     @mill.task
     async def finished(batch: BatchSummary) -> None:
-        told.put_nowait(batch)
+        summaries.put_nowait(batch)
 
     async with mill.running():
-        batch = await mill.submit(plant.task, range(2), on_finish=finished)
+        batch = await mill.submit(failing.task, range(2), on_finish=finished)
         for generation in (1, 2, 3):
-            summary = await told.get()
+            summary = await summaries.get()
             assert (summary.generation, summary.failed) == (generation, 1)
             last = (await batch.get()).last_event
             assert await batch.retry() == 1
             assert await until_event(batch, "batch_retried", after=last) == last + 1
-        plant.broken = False
-        await told.get()
-    assert told.empty()
+        failing.broken = False
+        await summaries.get()
+    assert summaries.empty()
     assert violations(sql) == []
 
 
-async def test_a_failed_job_is_retried_while_its_batch_still_runs(
+async def test_a_failed_job_can_be_retried_while_its_batch_runs(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     go = asyncio.Event()
@@ -178,9 +178,9 @@ async def test_a_failed_job_is_retried_while_its_batch_still_runs(
 
 
 async def test_a_retried_batch_keeps_its_limits(mill: Mill, sql: psycopg.Connection) -> None:
-    plant = Plant(mill, key=lambda n: f"{n}", limits=Limits(per_batch=3))
+    failing = FailingTask(mill, key=lambda n: f"{n}", limits=Limits(per_batch=3))
     async with mill.running():
-        batch = await mill.submit(plant.task, range(0, 20, 2), limit=2)
+        batch = await mill.submit(failing.task, range(0, 20, 2), limit=2)
         await batch.wait()
     async with mill:
         assert await batch.retry() == 10
@@ -192,22 +192,22 @@ async def test_a_retried_batch_keeps_its_limits(mill: Mill, sql: psycopg.Connect
     assert violations(sql) == []
 
 
-async def test_a_deduplication_key_that_was_taken_since_is_given_up(
+async def test_a_retried_job_loses_a_deduplication_key_that_another_job_has(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    plant = Plant(mill)
+    failing = FailingTask(mill)
     async with mill.running():
-        batch = await mill.submit(plant.task, [Item(2, dedup_key="k")])
+        batch = await mill.submit(failing.task, [Item(2, dedup_key="k")])
         await batch.wait()
     async with mill:
-        other = await mill.enqueue(plant.task, 3, dedup_key="k", delay=60)
+        other = await mill.enqueue(failing.task, 3, dedup_key="k", delay=60)
         assert await batch.retry() == 1
-        again = await mill.enqueue(plant.task, 3, dedup_key="k")
+        again = await mill.enqueue(failing.task, 3, dedup_key="k")
         assert (again.id, again.is_duplicate) == (other.id, True)
     assert violations(sql) == []
 
 
-async def test_only_what_failed_can_be_retried(mill: Mill) -> None:
+async def test_only_failed_jobs_can_be_retried(mill: Mill) -> None:
     echo = echo_on(mill)
     done = await mill.enqueue(echo, 1)
     cancelled = await mill.enqueue(echo, 1, delay=60)
@@ -225,10 +225,12 @@ async def test_only_what_failed_can_be_retried(mill: Mill) -> None:
         assert (await batch.get()).generation == 1
 
 
-async def test_two_retries_at_once_are_one(mill: Mill, sql: psycopg.Connection) -> None:
-    plant = Plant(mill)
+async def test_concurrent_retries_of_a_batch_retry_each_job_once(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    failing = FailingTask(mill)
     async with mill.running():
-        batch = await mill.submit(plant.task, range(10))
+        batch = await mill.submit(failing.task, range(10))
         await batch.wait()
     async with mill:
         assert sorted(await asyncio.gather(*(batch.retry() for _ in range(5)))) == [0, 0, 0, 0, 5]
@@ -239,7 +241,7 @@ async def test_two_retries_at_once_are_one(mill: Mill, sql: psycopg.Connection) 
 # Deleting
 
 
-async def test_a_deleted_batch_leaves_nothing(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_deleting_a_batch_removes_all_its_rows(mill: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(mill)
     async with mill.running():
         kept = await mill.submit(echo, range(3))
@@ -260,15 +262,15 @@ async def test_a_deleted_batch_leaves_nothing(mill: Mill, sql: psycopg.Connectio
     assert violations(sql) == []
 
 
-async def test_a_batch_that_is_not_finished_is_not_deleted(mill: Mill) -> None:
+async def test_an_unfinished_batch_cannot_be_deleted(mill: Mill) -> None:
     batch = await mill.submit(echo_on(mill), range(2), delay=60)
-    with pytest.raises(Conflict, match="cancel it first"):
+    with pytest.raises(Conflict, match="Cancel it first"):
         await batch.delete()
     await batch.cancel()
     await batch.delete()
 
 
-async def test_ids_that_are_not_there_are_not_found(mill: Mill) -> None:
+async def test_unknown_ids_are_not_found(mill: Mill) -> None:
     batch: Batch = mill.batch(uuid4())
     for attempt in (batch.get(), batch.wait(), batch.cancel(), batch.retry(), batch.delete()):
         with pytest.raises(NotFound):

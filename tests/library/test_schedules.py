@@ -1,4 +1,4 @@
-"""Cron schedules: kept in the database, fired once whoever looks, with a policy for missed runs."""
+"""Cron schedules: stored in the database, fired once, with a policy for missed runs."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -27,8 +27,8 @@ HOURLY = "0 * * * *"
 DUE = "select labels ->> 'due' from batchmill.jobs order by id"
 
 
-async def look(dsn: str, offset: str = "0s", workers: int = 1) -> None:
-    """What the upkeep of some workers does at a later time, all at once."""
+async def run_upkeep(dsn: str, offset: str = "0s", workers: int = 1) -> None:
+    """Runs the upkeep of several workers concurrently, with a clock that is ahead by `offset`."""
     async with Mill(later(dsn, offset)) as mill:
         upkeeps = [Upkeep(mill.engine, worker) for worker in range(1, workers + 1)]
         await asyncio.gather(*(upkeep.look() for upkeep in upkeeps))
@@ -41,11 +41,11 @@ def next_at(sql: psycopg.Connection, name: str = "s") -> datetime:
 
 
 def set_next(sql: psycopg.Connection, moment: str) -> None:
-    """As if it had been saved at another time."""
+    """Sets the next run, as if the schedule had been saved at another time."""
     sql.execute(f"update batchmill.schedules set next_at = {moment}".encode())
 
 
-# Keeping them
+# Saving schedules
 
 
 async def test_a_schedule_is_saved_listed_paused_and_deleted(mill: Mill) -> None:
@@ -67,10 +67,10 @@ async def test_a_schedule_is_saved_listed_paused_and_deleted(mill: Mill) -> None
     assert [s.name for s in await mill.schedules.all()] == ["often"]
 
 
-async def test_saving_again_changes_a_schedule_but_does_not_put_it_off(
+async def test_saving_a_schedule_again_does_not_postpone_a_due_run(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    """A worker saves its schedules whenever it starts; a run that is due must not be lost."""
+    """A worker may save its schedules whenever it starts, and must not lose a due run."""
     echo = echo_on(mill)
     await mill.schedules.save("s", HOURLY, echo, 1)
     set_next(sql, "batchmill.clock() - interval '30 s'")
@@ -83,7 +83,7 @@ async def test_saving_again_changes_a_schedule_but_does_not_put_it_off(
     assert next_at(sql).minute == 5
 
 
-async def test_names_that_are_not_there_are_not_found(mill: Mill) -> None:
+async def test_unknown_schedules_are_not_found(mill: Mill) -> None:
     for attempt in (
         mill.schedules.pause("x"),
         mill.schedules.resume("x"),
@@ -98,7 +98,7 @@ MALFORMED = [
 ]
 
 
-async def test_malformed_expressions_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_malformed_cron_expressions_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(mill)
     for cron in MALFORMED:
         with pytest.raises(InvalidCron):
@@ -106,9 +106,7 @@ async def test_malformed_expressions_are_refused(mill: Mill, sql: psycopg.Connec
     assert one(sql, "select count(*) from batchmill.schedules") == (0,)
 
 
-async def test_a_schedule_that_could_not_run_is_refused(
-    mill: Mill, sql: psycopg.Connection
-) -> None:
+async def test_a_schedule_that_cannot_run_is_refused(mill: Mill, sql: psycopg.Connection) -> None:
     @mill.task
     async def count(n: int) -> None: ...
 
@@ -127,7 +125,7 @@ async def test_a_schedule_that_could_not_run_is_refused(
     assert one(sql, "select count(*) from batchmill.schedules") == (0,)
 
 
-async def test_the_database_checks_a_schedule_of_a_task_that_is_not_here(
+async def test_the_database_checks_schedules_of_tasks_of_other_processes(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     @mill.task(key=lambda name: name)
@@ -146,10 +144,10 @@ async def test_the_database_checks_a_schedule_of_a_task_that_is_not_here(
         await other.schedules.save("s", HOURLY, "short", "x" * 8)
 
 
-# Firing them
+# Firing schedules
 
 
-async def test_what_is_due_runs_and_tells_its_schedule_and_time(
+async def test_a_due_job_runs_with_its_schedule_and_time_as_labels(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     seen: asyncio.Queue[Any] = asyncio.Queue()
@@ -170,21 +168,21 @@ async def test_what_is_due_runs_and_tells_its_schedule_and_time(
     assert record.last_at == due and record.next_at > due
 
 
-async def test_a_schedule_fires_once_however_many_look(
+async def test_a_schedule_fires_once_for_any_number_of_workers(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     await mill.schedules.save("s", HOURLY, echo_on(mill))
     sql.execute("insert into batchmill.leases values ('upkeep', 1, batchmill.clock())")
     for hour in range(1, 4):
-        await look(dsn, f"{hour}h", workers=3)
-        await look(dsn, f"{hour}h", workers=3)
+        await run_upkeep(dsn, f"{hour}h", workers=3)
+        await run_upkeep(dsn, f"{hour}h", workers=3)
         assert one(sql, "select count(*) from batchmill.jobs") == (hour,)
 
 
-async def test_a_schedule_fires_once_even_without_a_leader(
+async def test_a_schedule_fires_once_even_with_two_leaders(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
-    """Two may think that they lead when a lease lapses in the middle of a look."""
+    """Two workers may both act as the leader if a lease lapses during the upkeep."""
     await mill.schedules.save("s", HOURLY, echo_on(mill))
     due = next_at(sql)
     fire = "select batchmill.fire_schedule('default', 's', %s, array[%s]::timestamptz[], %s, null)"
@@ -200,10 +198,10 @@ async def test_a_schedule_fires_once_even_without_a_leader(
     assert one(sql, "select count(*) from batchmill.jobs") == (1,)
 
 
-async def test_schedules_that_cannot_fire_say_why_and_do_not_stand_in_the_way(
+async def test_schedules_that_cannot_fire_have_an_error_and_do_not_block_others(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
-    """As many as one look takes up, and one behind them that is fine."""
+    """There are more broken schedules than one check reads, and a valid one after them."""
     echo = echo_on(mill)
     for n in range(100):
         await mill.schedules.save(f"broken {n}", HOURLY, echo)
@@ -212,20 +210,20 @@ async def test_schedules_that_cannot_fire_say_why_and_do_not_stand_in_the_way(
     sql.execute("update batchmill.schedules set task = 'gone' where name like 'broken%'")
     sql.execute("update batchmill.schedules set timezone = 'Mars/Base' where name = 'nowhere'")
     set_next(sql, "batchmill.clock() - interval '1 s' * (name <> 'well')::integer")
-    await look(dsn)
-    await look(dsn)
+    await run_upkeep(dsn)
+    await run_upkeep(dsn)
     assert rows(sql, "select labels ->> 'schedule' from batchmill.jobs") == [("well",)]
-    found = {each.name: each for each in await mill.schedules.all()}
-    assert found["well"].error is None and found["well"].last_at is not None
-    assert found["broken 7"].last_at is None
-    assert 'No task "gone" is registered' in str(found["broken 7"].error)
-    assert found["nowhere"].error == 'There is no time zone "Mars/Base".'
+    schedules = {each.name: each for each in await mill.schedules.all()}
+    assert schedules["well"].error is None and schedules["well"].last_at is not None
+    assert schedules["broken 7"].last_at is None
+    assert 'No task "gone" is registered' in str(schedules["broken 7"].error)
+    assert schedules["nowhere"].error == 'There is no time zone "Mars/Base".'
     assert one(
         sql, "select count(*) from batchmill.schedules where next_at <= clock_timestamp()"
     ) == (0,)
     await mill.schedules.save("broken 7", HOURLY, echo)
-    (mended,) = await mill.schedules.all(after=("broken 69", "default"), count=1)
-    assert (mended.name, mended.error) == ("broken 7", None)
+    (repaired,) = await mill.schedules.all(after=("broken 69", "default"), count=1)
+    assert (repaired.name, repaired.error) == ("broken 7", None)
 
 
 async def test_a_paused_schedule_does_not_fire(
@@ -233,44 +231,44 @@ async def test_a_paused_schedule_does_not_fire(
 ) -> None:
     await mill.schedules.save("s", HOURLY, echo_on(mill))
     await mill.schedules.pause("s")
-    await look(dsn, "3h")
+    await run_upkeep(dsn, "3h")
     assert nothing_is_left(sql)
 
 
 @pytest.mark.parametrize(
     ("missed", "runs"), [(Missed.ONCE, 1), (Missed.SKIP, 0), (Missed.ALL, 5)], ids=str
 )
-async def test_runs_that_nobody_was_there_for_follow_the_policy(
+async def test_missed_runs_follow_the_policy(
     mill: Mill, dsn: str, sql: psycopg.Connection, missed: Missed, runs: int
 ) -> None:
     await mill.schedules.save("s", HOURLY, echo_on(mill), missed=missed)
-    # Half past an hour: whatever the time is now, five firings have passed, none within a minute.
+    # At half past an hour, at least five runs have passed, and none within the last minute.
     set_next(sql, "date_trunc('hour', batchmill.clock()) - interval '4 hours'")
     first = next_at(sql)
     minutes = one(sql, "select extract(minute from batchmill.clock())::integer")[0]
     offset = f"{(30 - minutes) % 60}min"
     hours = 5 + (minutes > 30)
-    await look(dsn, offset)
+    await run_upkeep(dsn, offset)
     due = [datetime.fromisoformat(at) for (at,) in rows(sql, DUE)]
     expected = runs if missed is not Missed.ALL else hours
     assert due == [first + timedelta(hours=n) for n in range(expected)]
-    await look(dsn, offset)
+    await run_upkeep(dsn, offset)
     assert len(rows(sql, DUE)) == expected
     assert next_at(sql) == first + timedelta(hours=hours)
 
 
-async def test_at_most_a_hundred_missed_runs_are_made_up_for_at_a_time(
+async def test_one_check_submits_at_most_100_missed_runs(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     await mill.schedules.save("s", "* * * * *", echo_on(mill), missed=Missed.ALL)
     set_next(sql, "date_trunc('minute', batchmill.clock()) - interval '150 minutes'")
-    await look(dsn)
+    await run_upkeep(dsn)
     assert len(rows(sql, DUE)) == 100
-    await look(dsn)
+    await run_upkeep(dsn)
     assert 151 <= len(rows(sql, DUE)) <= 152
 
 
-async def test_a_time_that_spring_skips_runs_after_the_gap_and_one_that_autumn_repeats_runs_once(
+async def test_daylight_saving_time_neither_skips_nor_repeats_a_run(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     await mill.schedules.save(
@@ -289,31 +287,31 @@ async def test_a_time_that_spring_skips_runs_after_the_gap_and_one_that_autumn_r
                 "s", "30 2 * * *", "echo", timezone="Europe/Zurich", missed=Missed.ALL
             )
         sql.execute("truncate batchmill.jobs")
-        await look(dsn, f"{ahead + 86_400 * 1.2:.0f}s")
+        await run_upkeep(dsn, f"{ahead + 86_400 * 1.2:.0f}s")
         assert [datetime.fromisoformat(at) for (at,) in rows(sql, DUE)] == [
             datetime.fromisoformat(at) for at in firings
         ]
 
 
-async def test_a_schedule_that_cannot_fire_does_not_stop_the_others(
+async def test_a_schedule_with_an_unknown_time_zone_does_not_stop_the_others(
     mill: Mill, dsn: str, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its time zone may be known where it was saved, and not here."""
+    """The process that saved it may know a time zone that this one does not know."""
     echo = echo_on(mill)
     for name in ("broken", "fine"):
         await mill.schedules.save(name, HOURLY, echo)
     sql.execute("update batchmill.schedules set timezone = 'Old/Zone' where name = 'broken'")
-    await look(dsn, "2h")
+    await run_upkeep(dsn, "2h")
     assert rows(sql, "select labels ->> 'schedule' from batchmill.jobs") == [("fine",)]
     assert "broken" in caplog.text
 
 
-async def test_scheduled_jobs_of_a_keyed_task_count_on_its_limits(
+async def test_scheduled_jobs_of_a_keyed_task_have_its_key(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     @mill.task(key=lambda name: name, limits=Limits(per_key=1))
     async def work(name: str) -> None: ...
 
     await mill.schedules.save("s", HOURLY, work, "host a")
-    await look(dsn, "1h")
+    await run_upkeep(dsn, "1h")
     assert rows(sql, "select key from batchmill.jobs") == [("host a",)]

@@ -1,4 +1,4 @@
-"""What can be submitted, what is refused, and that a refusal writes nothing."""
+"""What can be submitted, and what is refused. A refused submit writes nothing."""
 
 import asyncio
 import tracemalloc
@@ -57,7 +57,7 @@ class Swimmer(TypedDict):
 # Payloads
 
 
-async def test_handlers_get_what_their_annotation_says(mill: Mill) -> None:
+async def test_payloads_are_converted_to_the_annotated_types(mill: Mill) -> None:
     @mill.task
     async def model(sheet: Sheet) -> list[int]:
         assert isinstance(sheet, Sheet)
@@ -96,7 +96,7 @@ async def test_handlers_get_what_their_annotation_says(mill: Mill) -> None:
             assert await (await mill.enqueue(task, payload)).result() == result
 
 
-async def test_a_payload_that_does_not_fit_is_refused_with_its_path_and_the_reason(
+async def test_an_invalid_payload_is_refused_with_its_path_and_the_reason(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     @mill.task
@@ -113,7 +113,7 @@ async def test_a_payload_that_does_not_fit_is_refused_with_its_path_and_the_reas
     assert nothing_is_left(sql)
 
 
-async def test_a_bad_item_after_thousands_of_good_ones_leaves_nothing(
+async def test_an_invalid_item_after_thousands_of_valid_ones_leaves_nothing(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     @mill.task
@@ -124,7 +124,7 @@ async def test_a_bad_item_after_thousands_of_good_ones_leaves_nothing(
     assert nothing_is_left(sql)
 
 
-async def test_an_iterator_that_breaks_off_leaves_nothing(
+async def test_an_iterator_that_raises_an_error_leaves_nothing(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     def breaking() -> Iterator[int]:
@@ -136,7 +136,7 @@ async def test_an_iterator_that_breaks_off_leaves_nothing(
     assert nothing_is_left(sql)
 
 
-async def test_a_late_refusal_of_the_database_leaves_nothing(
+async def test_a_late_refusal_by_the_database_leaves_nothing(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     @mill.task(payload_limit=100)
@@ -151,7 +151,7 @@ async def test_a_late_refusal_of_the_database_leaves_nothing(
     assert nothing_is_left(sql)
 
 
-async def test_others_get_on_while_many_items_are_read(mill: Mill) -> None:
+async def test_reading_many_items_does_not_block_the_event_loop(mill: Mill) -> None:
     echo = echo_on(mill)
     await mill.register_tasks()
     read = turns = 0
@@ -162,17 +162,19 @@ async def test_others_get_on_while_many_items_are_read(mill: Mill) -> None:
             read = n
             yield n
 
-    async def look() -> None:
+    async def count_turns() -> None:
         nonlocal turns
         while read < SEVERAL_CALLS - 1:
             turns += 0 < read < SEVERAL_CALLS - 1
             await asyncio.sleep(0)
 
-    await asyncio.gather(mill.submit(echo, items()), look())
+    await asyncio.gather(mill.submit(echo, items()), count_turns())
     assert turns >= SEVERAL_CALLS // submission.HANDFUL - 2
 
 
-async def test_what_postgres_cannot_hold_is_refused(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_values_that_postgres_cannot_store_are_refused(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
     echo = echo_on(mill)
     nan, inf = float("nan"), float("inf")
     for value in ("nul \0", {"nul \0": 1}, "\ud800", ["\udfff"], nan, [inf]):
@@ -199,7 +201,7 @@ async def test_the_payload_limit_is_exact(mill: Mill, sql: psycopg.Connection) -
     assert one(sql, "select count(*) from batchmill.batches") == (1,)
 
 
-async def test_a_mebibyte_fits_and_a_byte_more_does_not(mill: Mill) -> None:
+async def test_the_default_payload_limit_is_one_mebibyte(mill: Mill) -> None:
     echo = echo_on(mill)
     await mill.enqueue(echo, "x" * (1_048_576 - 2))
     with pytest.raises(PayloadTooLarge):
@@ -209,9 +211,7 @@ async def test_a_mebibyte_fits_and_a_byte_more_does_not(mill: Mill) -> None:
 # Tasks
 
 
-async def test_tasks_that_nobody_has_registered_are_refused(
-    mill: Mill, sql: psycopg.Connection
-) -> None:
+async def test_unregistered_tasks_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(mill)
     for attempt in (
         mill.submit("unheard_of", [1]),
@@ -224,14 +224,16 @@ async def test_tasks_that_nobody_has_registered_are_refused(
     assert nothing_is_left(sql)
 
 
-async def test_a_task_of_another_process_is_submitted_to_by_its_name(mill: Mill, dsn: str) -> None:
+async def test_jobs_for_a_task_of_another_process_are_submitted_by_its_name(
+    mill: Mill, dsn: str
+) -> None:
     echo_on(mill)
     async with mill.running(), Mill(dsn) as other:
         assert await (await other.enqueue("echo", 7)).result() == 7
         assert (await (await other.submit("echo", [1, 2])).results()).values == [1, 2]
 
 
-async def test_the_database_checks_jobs_of_a_task_that_is_not_here(
+async def test_the_database_checks_jobs_of_tasks_of_other_processes(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     @mill.task(key=lambda name: name)
@@ -253,9 +255,7 @@ async def test_the_database_checks_jobs_of_a_task_that_is_not_here(
     assert nothing_is_left(sql)
 
 
-async def test_a_task_that_is_not_here_takes_payloads_as_large_as_it_declares(
-    mill: Mill, dsn: str
-) -> None:
+async def test_the_payload_limit_of_a_task_of_another_process_applies(mill: Mill, dsn: str) -> None:
     @mill.task(payload_limit=3_000_000)
     async def large(text: str) -> int:
         return len(text)
@@ -266,9 +266,7 @@ async def test_a_task_that_is_not_here_takes_payloads_as_large_as_it_declares(
         assert (await (await other.submit("large", [text])).results()).values == [len(text)]
 
 
-async def test_a_request_is_the_same_from_where_the_task_is_and_from_elsewhere(
-    mill: Mill, dsn: str
-) -> None:
+async def test_an_idempotency_key_works_across_processes(mill: Mill, dsn: str) -> None:
     echo = echo_on(mill)
     here = await mill.enqueue(echo, 1, idempotency_key="job")
     batch = await mill.submit(echo, [1], idempotency_key="batch")
@@ -280,7 +278,7 @@ async def test_a_request_is_the_same_from_where_the_task_is_and_from_elsewhere(
 # Batches
 
 
-async def test_items_come_from_a_list_a_generator_or_an_async_generator(mill: Mill) -> None:
+async def test_items_can_come_from_a_list_a_generator_or_an_async_generator(mill: Mill) -> None:
     echo = echo_on(mill)
 
     async def numbers() -> AsyncIterator[int]:
@@ -295,7 +293,7 @@ async def test_items_come_from_a_list_a_generator_or_an_async_generator(mill: Mi
 
 
 @pytest.mark.parametrize("count", [submission.CALL_JOBS, SEVERAL_CALLS])
-async def test_positions_go_on_from_call_to_call(mill: Mill, count: int) -> None:
+async def test_positions_continue_across_calls(mill: Mill, count: int) -> None:
     async def numbers() -> AsyncIterator[int]:
         for n in range(count):
             yield n
@@ -309,8 +307,8 @@ async def test_positions_go_on_from_call_to_call(mill: Mill, count: int) -> None
         ]
 
 
-async def test_a_hundred_thousand_jobs_are_streamed_in_flat_memory(mill: Mill) -> None:
-    """By hand: 1,000,000 jobs of 400 bytes in 27 s, at a peak of 3.6 MB."""
+async def test_memory_does_not_grow_while_100000_jobs_are_submitted(mill: Mill) -> None:
+    """Measured separately: 1,000,000 jobs of 400 bytes took 27 s, with a peak of 3.6 MB."""
     echo = echo_on(mill)
 
     def texts(count: int) -> Iterator[str]:
@@ -324,7 +322,7 @@ async def test_a_hundred_thousand_jobs_are_streamed_in_flat_memory(mill: Mill) -
     finally:
         tracemalloc.stop()
     assert (await batch.get()).total == 100_000
-    assert peak < 12_000_000, "The payloads alone are 40 MB."
+    assert peak < 12_000_000, "the payloads alone are 40 MB"
 
 
 async def test_a_batch_has_at_least_one_job(mill: Mill, sql: psycopg.Connection) -> None:
@@ -354,7 +352,7 @@ async def test_a_batch_has_at_most_a_million_jobs(
 # Order and time
 
 
-async def test_a_higher_priority_goes_first_inside_a_lane(mill: Mill) -> None:
+async def test_jobs_of_a_lane_run_in_order_of_priority(mill: Mill) -> None:
     order: list[int] = []
 
     @mill.task
@@ -368,7 +366,7 @@ async def test_a_higher_priority_goes_first_inside_a_lane(mill: Mill) -> None:
     assert order == [32_767, 7, 7, 5, 5, 3, 0, -5, -32_768]
 
 
-async def test_priorities_order_single_jobs_too(mill: Mill) -> None:
+async def test_single_jobs_run_in_order_of_priority(mill: Mill) -> None:
     order: list[int] = []
 
     @mill.task
@@ -422,7 +420,7 @@ async def test_times_in_other_zones_are_the_same_instant(mill: Mill) -> None:
 # Keys
 
 
-async def test_a_live_job_with_the_deduplication_key_is_returned_instead(mill: Mill) -> None:
+async def test_enqueue_returns_a_live_job_with_the_same_deduplication_key(mill: Mill) -> None:
     echo = echo_on(mill)
     first = await mill.enqueue(echo, 1, dedup_key="k")
     again = await mill.enqueue(echo, 2, dedup_key="k")
@@ -450,7 +448,7 @@ async def test_duplicates_in_a_batch_are_counted_and_not_run(
     assert violations(sql) == []
 
 
-async def test_a_batch_of_duplicates_only_is_finished_at_once(
+async def test_a_batch_of_only_duplicates_finishes_at_once(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -463,7 +461,7 @@ async def test_a_batch_of_duplicates_only_is_finished_at_once(
 
 
 @pytest.mark.parametrize("count", [3, submission.CALL_JOBS, SEVERAL_CALLS])
-async def test_the_same_request_under_an_idempotency_key_is_the_same_batch(
+async def test_repeating_a_submit_with_its_idempotency_key_returns_the_same_batch(
     mill: Mill, sql: psycopg.Connection, count: int
 ) -> None:
     echo = echo_on(mill)
@@ -487,7 +485,7 @@ async def test_the_same_request_under_an_idempotency_key_is_the_same_batch(
     assert other.id != first.id
 
 
-async def test_the_same_request_a_hundred_times_at_once_is_one_batch(
+async def test_a_hundred_concurrent_submits_with_one_idempotency_key_are_one_batch(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -509,7 +507,7 @@ WAITING = """select count(*) from pg_stat_activity
 async def test_waiting_for_an_idempotency_key_holds_no_connection(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    """More submits than there are connections wait for one in another process."""
+    """More submits than there are connections wait for a submit of another mill."""
     echo = echo_on(mill)
     async with mill.on() as elsewhere:
         async with elsewhere.database.connection() as conn, conn.transaction():
@@ -522,11 +520,11 @@ async def test_waiting_for_an_idempotency_key_holds_no_connection(
                 async with asyncio.timeout(5):
                     assert await mill.batches() == []
                 assert one(sql, WAITING) == (0,)
-        found = await asyncio.gather(*again)
-    assert {(batch.id, batch.is_existing) for batch in found} == {(first.id, True)}
+        batches = await asyncio.gather(*again)
+    assert {(batch.id, batch.is_existing) for batch in batches} == {(first.id, True)}
 
 
-async def test_callers_at_once_register_a_task_once(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_concurrent_callers_register_a_task_once(mill: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(mill)
     await mill.open()
     with sql.transaction():
@@ -538,7 +536,7 @@ async def test_callers_at_once_register_a_task_once(mill: Mill, sql: psycopg.Con
     assert len({job.id for job in await asyncio.gather(*jobs)}) == 30
 
 
-async def test_a_submit_that_waits_too_long_for_its_key_is_told(
+async def test_a_submit_that_waits_too_long_for_its_idempotency_key_is_refused(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idempotency, "WAIT_SECONDS", 0.05)
@@ -547,13 +545,13 @@ async def test_a_submit_that_waits_too_long_for_its_key_is_told(
         await mill.submit(echo, [1], idempotency_key="k", connection=conn)
         async with mill.on() as elsewhere:
             for waiting in (mill, elsewhere):
-                with pytest.raises(RequestInProgress, match='"k" is still under way'):
+                with pytest.raises(RequestInProgress, match='"k" is still in progress'):
                     await waiting.submit(echo, [1], idempotency_key="k")
         other = await mill.submit(echo, [1], idempotency_key="k", tenant="other")
     assert not other.is_existing
 
 
-async def test_a_key_is_free_once_the_submit_that_had_it_failed(mill: Mill) -> None:
+async def test_a_failed_submit_frees_its_idempotency_key(mill: Mill) -> None:
     echo = echo_on(mill)
     with pytest.raises(InvalidInput):
         await mill.submit(echo, [], idempotency_key="k")
@@ -561,7 +559,9 @@ async def test_a_key_is_free_once_the_submit_that_had_it_failed(mill: Mill) -> N
     assert not first.is_existing
 
 
-async def test_the_same_single_job_under_an_idempotency_key_is_the_same_job(mill: Mill) -> None:
+async def test_repeating_an_enqueue_with_its_idempotency_key_returns_the_same_job(
+    mill: Mill,
+) -> None:
     echo = echo_on(mill)
     first = await mill.enqueue(echo, 1, idempotency_key="k")
     assert (await mill.enqueue(echo, 1, idempotency_key="k")).id == first.id
@@ -574,7 +574,7 @@ async def test_the_same_single_job_under_an_idempotency_key_is_the_same_job(mill
         await mill.submit(echo, [1], idempotency_key="k")
 
 
-async def test_a_repeated_request_gives_the_job_it_was_a_duplicate_of(mill: Mill) -> None:
+async def test_a_repeated_request_returns_the_job_that_it_duplicates(mill: Mill) -> None:
     echo = echo_on(mill)
     live = await mill.enqueue(echo, 1, dedup_key="d")
     for _ in range(2):
@@ -582,10 +582,10 @@ async def test_a_repeated_request_gives_the_job_it_was_a_duplicate_of(mill: Mill
         assert (repeated.id, repeated.is_duplicate) == (live.id, True)
 
 
-# Results that are known already
+# Cached results
 
 
-async def test_a_known_result_completes_a_job_at_once(mill: Mill) -> None:
+async def test_a_cached_result_completes_a_job_at_once(mill: Mill) -> None:
     calls: list[int] = []
 
     @mill.task
@@ -607,7 +607,7 @@ async def test_a_known_result_completes_a_job_at_once(mill: Mill) -> None:
     assert calls == [3, 0, 3]
 
 
-async def test_failures_are_not_kept_as_results(mill: Mill) -> None:
+async def test_failures_are_not_cached(mill: Mill) -> None:
     @mill.task
     async def fail(n: int) -> None:
         raise Permanent("no")
@@ -617,7 +617,7 @@ async def test_failures_are_not_kept_as_results(mill: Mill) -> None:
         assert not (await mill.enqueue(fail, 1, cache_key="k")).is_cached
 
 
-async def test_known_results_in_a_batch_are_told_and_counted(
+async def test_cached_results_in_a_batch_have_events_and_are_counted(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -637,13 +637,13 @@ async def test_known_results_in_a_batch_are_told_and_counted(
     assert violations(sql) == []
 
 
-async def test_a_batch_of_known_results_finishes_at_once_and_calls_back(mill: Mill) -> None:
-    told: asyncio.Queue[BatchSummary] = asyncio.Queue()
+async def test_a_batch_of_cached_results_finishes_at_once_and_runs_its_callback(mill: Mill) -> None:
+    summaries: asyncio.Queue[BatchSummary] = asyncio.Queue()
     echo = echo_on(mill)
 
     @mill.task
     async def finished(batch: BatchSummary) -> None:
-        told.put_nowait(batch)
+        summaries.put_nowait(batch)
 
     async with mill.running():
         await (await mill.submit(echo, [Item(1, cache_key="k")])).wait()
@@ -655,14 +655,14 @@ async def test_a_batch_of_known_results_finishes_at_once_and_calls_back(mill: Mi
     assert (record.state, record.completed, record.total) == (BatchState.COMPLETED, count, count)
     assert record.is_finished and record.last_event == count + 2
     async with mill.running():
-        assert (await told.get()).batch_id == batch.id
+        assert (await summaries.get()).batch_id == batch.id
     assert (await batch.results()).values == [1] * count
 
 
 # Tenant, labels, expiry
 
 
-async def test_tenant_labels_and_expiry_are_kept(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_tenant_labels_and_expiry_are_stored(mill: Mill, sql: psycopg.Connection) -> None:
     labels = {"who": "Ädä 🦆", "why": "test"}
     seen: list[Any] = []
 
@@ -687,7 +687,7 @@ async def test_tenant_labels_and_expiry_are_kept(mill: Mill, sql: psycopg.Connec
     assert (await job.get()).labels == labels
 
 
-async def test_expiry_is_a_month_unless_given_and_counts_from_when_the_work_is_due(
+async def test_the_default_expiry_is_30_days_after_the_due_time(
     mill: Mill,
 ) -> None:
     echo = echo_on(mill)
@@ -740,7 +740,7 @@ ITEM_OPTIONS: list[Any] = [
 
 
 async def refusal(attempt: Coroutine[Any, Any, Any]) -> type | None:
-    """What kind of error came of it."""
+    """The type of the error that the call raises, or None."""
     try:
         await attempt
     except Exception as error:
@@ -748,7 +748,7 @@ async def refusal(attempt: Coroutine[Any, Any, Any]) -> type | None:
     return None
 
 
-async def test_options_that_make_no_sense_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_invalid_options_are_refused(mill: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(mill)
     for options in OPTIONS:
         assert await refusal(mill.submit(echo, [1], **options)) is InvalidInput, options
@@ -758,7 +758,9 @@ async def test_options_that_make_no_sense_are_refused(mill: Mill, sql: psycopg.C
     assert nothing_is_left(sql)
 
 
-async def test_a_batch_limit_is_a_number_from_one_on(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_a_batch_limit_must_be_an_integer_from_one_on(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
     echo = echo_on(mill)
     limits: list[Any] = [0, -1, 1.5, "3", True, 2**31]
     for limit in limits:
@@ -766,7 +768,7 @@ async def test_a_batch_limit_is_a_number_from_one_on(mill: Mill, sql: psycopg.Co
     assert nothing_is_left(sql)
 
 
-async def test_a_task_key_has_to_be_a_text_that_can_be_stored(
+async def test_a_task_key_must_be_a_text_that_can_be_stored(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     keys: list[Any] = ["", "x" * 501, "nul \0", None, 5]
@@ -780,7 +782,7 @@ async def test_a_task_key_has_to_be_a_text_that_can_be_stored(
     assert nothing_is_left(sql)
 
 
-async def test_every_refusal_is_one_sentence_for_people_with_a_code_for_programs(
+async def test_every_refusal_has_a_one_line_message_and_a_code(
     mill: Mill,
 ) -> None:
     echo = echo_on(mill)

@@ -1,4 +1,4 @@
-"""The mill from code that is not async, in any thread, beside code that is."""
+"""`mill.sync`: for code that is not async, in any thread, also next to async code."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ CONNECTIONS = """select count(*) from pg_stat_activity
 
 @pytest.fixture
 def plain(dsn: str) -> Iterator[Mill]:
-    """A mill that no event loop of the test's own has touched."""
+    """A mill that is not used on the event loop of the test."""
     mill = Mill(dsn)
     yield mill
     mill.sync.close()
@@ -37,7 +37,7 @@ async def worker(dsn: str) -> AsyncIterator[Mill]:
         yield mill
 
 
-def test_a_batch_is_submitted_from_plain_code(plain: Mill, sql: psycopg.Connection) -> None:
+def test_sync_code_submits_batches_and_jobs(plain: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(plain)
     batch = plain.sync.submit(echo, (Item(n) for n in range(3)), tenant="t", labels={"a": "b"})
     job = plain.sync.enqueue(echo, 7, priority=3)
@@ -47,7 +47,9 @@ def test_a_batch_is_submitted_from_plain_code(plain: Mill, sql: psycopg.Connecti
     assert one(sql, "select count(*) from batchmill.jobs") == (4,)
 
 
-def test_refusals_are_the_same_and_leave_nothing(plain: Mill, sql: psycopg.Connection) -> None:
+def test_refused_submits_raise_the_same_errors_and_write_nothing(
+    plain: Mill, sql: psycopg.Connection
+) -> None:
     @plain.task
     def count(n: int) -> None: ...
 
@@ -60,7 +62,7 @@ def test_refusals_are_the_same_and_leave_nothing(plain: Mill, sql: psycopg.Conne
     assert nothing_is_left(sql)
 
 
-def test_a_mill_opens_again_after_it_was_closed(plain: Mill) -> None:
+def test_a_closed_mill_opens_again_when_it_is_used(plain: Mill) -> None:
     echo = echo_on(plain)
     first = plain.sync.enqueue(echo, 1)
     plain.sync.close()
@@ -68,7 +70,7 @@ def test_a_mill_opens_again_after_it_was_closed(plain: Mill) -> None:
     assert plain.sync.enqueue(echo, 2).id > first.id
 
 
-async def test_results_and_events_are_awaited_in_plain_code(plain: Mill, worker: Mill) -> None:
+async def test_sync_code_waits_for_results_and_events(plain: Mill, worker: Mill) -> None:
     def work() -> None:
         batch = plain.sync.submit("echo", range(5))
         numbers = [event.number for event in plain.sync.iterate(batch.events())]
@@ -81,7 +83,7 @@ async def test_results_and_events_are_awaited_in_plain_code(plain: Mill, worker:
     await asyncio.to_thread(work)
 
 
-async def test_a_loop_over_events_can_be_left(plain: Mill, worker: Mill) -> None:
+async def test_iterating_over_events_can_stop_early(plain: Mill, worker: Mill) -> None:
     def work() -> int:
         batch = plain.sync.submit("echo", [1], delay=3600)
         plain.sync.run(batch.cancel())
@@ -108,7 +110,7 @@ def test_several_threads_share_one_mill(plain: Mill, sql: psycopg.Connection) ->
     assert len(loops) == 1
 
 
-async def test_one_mill_serves_async_and_plain_code_side_by_side(mill: Mill) -> None:
+async def test_one_mill_serves_async_and_sync_code_at_once(mill: Mill) -> None:
     echo = echo_on(mill)
     try:
         async with mill.running():

@@ -1,4 +1,4 @@
-"""What one tenant sees and may do; also where the owner of the schema is no superuser."""
+"""What a tenant sees and may do, also if the owner of the schema is not a superuser."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,13 +21,13 @@ TENANT_TABLES = """
     where c.relnamespace = 'batchmill'::regnamespace and c.relkind in ('r', 'p')"""
 
 
-def test_every_table_with_a_tenant_is_guarded(sql: psycopg.Connection[Any]) -> None:
-    found = rows(sql, TENANT_TABLES)
-    assert len(found) > 70
-    assert [name for name, is_forced, has_policy in found if not (is_forced and has_policy)] == []
+def test_every_table_with_a_tenant_has_row_level_security(sql: psycopg.Connection[Any]) -> None:
+    tables = rows(sql, TENANT_TABLES)
+    assert len(tables) > 70
+    assert [name for name, is_forced, has_policy in tables if not (is_forced and has_policy)] == []
 
 
-def test_the_role_of_tenants_owns_nothing_and_bypasses_nothing(
+def test_the_tenant_role_owns_nothing_and_bypasses_nothing(
     sql: psycopg.Connection[Any],
 ) -> None:
     about = """select rolsuper, rolbypassrls, rolcanlogin, rolcreaterole,
@@ -43,7 +43,7 @@ async def two_tenants(mill: Mill) -> AsyncIterator[tuple[Client, Client, Any, An
     yield ada, bob, await ada.submit(echo, [1, 2]), await bob.submit(echo, [3])
 
 
-async def test_a_tenant_sees_its_own_work_and_no_other(owned: Mill) -> None:
+async def test_a_tenant_sees_only_its_own_work(owned: Mill) -> None:
     async with two_tenants(owned) as (ada, bob, hers, his):
         assert (await hers.get()).tenant == "ada"
         assert [b.id for b in await ada.batches()] == [hers.id]
@@ -57,7 +57,7 @@ async def test_a_tenant_sees_its_own_work_and_no_other(owned: Mill) -> None:
         assert await ada.jobs(his.id) == []
 
 
-async def test_a_tenant_changes_its_own_work_and_no_other(owned: Mill) -> None:
+async def test_a_tenant_changes_only_its_own_work(owned: Mill) -> None:
     async with two_tenants(owned) as (ada, bob, hers, his):
         (job,) = await bob.jobs(his.id)
         foreign = [ada.batch(his.id).cancel, ada.batch(his.id).retry, ada.batch(his.id).delete]
@@ -70,7 +70,7 @@ async def test_a_tenant_changes_its_own_work_and_no_other(owned: Mill) -> None:
         assert await bob.job(job.id).cancel()
 
 
-async def test_work_of_tenants_runs_to_its_end_with_events_for_each(owned: Mill) -> None:
+async def test_jobs_of_tenants_complete_and_each_tenant_sees_only_its_events(owned: Mill) -> None:
     async with two_tenants(owned) as (ada, _, hers, his), owned.running():
         await until_event(hers, "batch_completed")
         assert (await hers.results()).values == [1, 2]
@@ -79,7 +79,7 @@ async def test_work_of_tenants_runs_to_its_end_with_events_for_each(owned: Mill)
             await until_event(ada.batch(his.id), "batch_completed")
 
 
-async def test_what_is_submitted_as_a_tenant_is_that_tenants(mill: Mill) -> None:
+async def test_a_client_of_a_tenant_submits_only_for_that_tenant(mill: Mill) -> None:
     echo = echo_on(mill)
     ada = mill.as_tenant("ada")
     batch = await ada.submit(echo, [1], tenant="bob")
@@ -87,7 +87,7 @@ async def test_what_is_submitted_as_a_tenant_is_that_tenants(mill: Mill) -> None
     assert [(await batch.get()).tenant, (await job.get()).tenant] == ["ada", "ada"]
 
 
-async def test_keys_of_requests_are_each_tenants_own(mill: Mill) -> None:
+async def test_idempotency_keys_are_separate_for_each_tenant(mill: Mill) -> None:
     echo = echo_on(mill)
     ids = {
         (await mill.as_tenant(who).submit(echo, [who], idempotency_key="k")).id
@@ -104,17 +104,17 @@ async def test_keys_of_requests_are_each_tenants_own(mill: Mill) -> None:
         "delete from {table}",
     ],
 )
-async def test_without_a_tenant_there_is_nothing(
+async def test_the_tenant_role_without_a_tenant_reaches_no_rows(
     statement: str, mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
     async with two_tenants(mill):
         for table in ("batches", "jobs", "lanes", "artifacts", "api_keys", "finished"):
             for tenant in ("", None):
-                assert seen(sql, statement.format(table=f"batchmill.{table}"), tenant) == 0
+                assert rows_affected(sql, statement.format(table=f"batchmill.{table}"), tenant) == 0
 
 
-def seen(sql: psycopg.Connection[Any], statement: str, tenant: str | None) -> int:
-    """How many rows the statement touches in the role of tenants; none if it is refused."""
+def rows_affected(sql: psycopg.Connection[Any], statement: str, tenant: str | None) -> int:
+    """The number of rows that the statement affects in the tenant role; 0 if it is refused."""
     with sql.transaction(force_rollback=True):
         sql.execute("set local role batchmill_tenant")
         if tenant is not None:
@@ -126,35 +126,35 @@ def seen(sql: psycopg.Connection[Any], statement: str, tenant: str | None) -> in
             return 0
 
 
-async def test_functions_refuse_the_role_without_a_tenant(mill: Mill) -> None:
+async def test_functions_refuse_the_tenant_role_without_a_tenant(mill: Mill) -> None:
     echo = echo_on(mill)
     with pytest.raises(InvalidInput, match="No tenant is set"):
         await mill.as_tenant("").submit(echo, [1])
 
 
-async def test_a_tenant_cannot_do_what_workers_and_operators_do(mill: Mill) -> None:
+async def test_a_tenant_cannot_claim_jobs_or_change_limits(mill: Mill) -> None:
     ada = mill.as_tenant("ada")
     for call in (
         ada.database.value(
-            "claim",
+            "claim_jobs",
             worker=1,
             tasks=["echo"],
             wants=[1],
             want=1,
-            spare=0,
+            prefetch=0,
             since="0",
             last_tenants=[""],
             last_tenant="",
-            lot=0,
+            seed=0,
         ),
         ada.limits.set("system", slots=0),
         ada.limits.pause("task:echo"),
     ):
-        with pytest.raises(ConfigurationError, match="does not let this role"):
+        with pytest.raises(ConfigurationError, match="refuses this to the database role"):
             await call
 
 
-async def test_nothing_of_a_tenant_stays_on_a_connection(mill: Mill) -> None:
+async def test_the_role_of_a_tenant_does_not_stay_on_a_connection(mill: Mill) -> None:
     async with two_tenants(mill) as (ada, _, hers, his):
         await ada.batch(hers.id).get()
         assert (await mill.batch(his.id).get()).tenant == "bob"
@@ -163,21 +163,23 @@ async def test_nothing_of_a_tenant_stays_on_a_connection(mill: Mill) -> None:
             assert (await (await conn.execute(current)).fetchone()) == {"is_whole": True}
 
 
-async def test_limits_count_all_tenants_although_each_sees_its_own(owned: Mill, owner: str) -> None:
-    """A limit that a tenant's call brings about is counted over everyone's jobs."""
+async def test_limits_count_the_jobs_of_all_tenants(owned: Mill, owner: str) -> None:
+    """A call of a tenant that updates a limit counts the jobs of all tenants."""
     async with two_tenants(owned) as (_, bob, _, his):
         await owned.limits.set("system", slots=2)
         with psycopg.connect(owner, autocommit=True) as conn:
             worker = one(conn, "select batchmill.register_worker('w', '1', '{echo}', 9, 60)")[0]
-            claim = "select batchmill.claim(%s, '{echo}', '{9}', 9, 0, '0')"
+            claim = "select batchmill.claim_jobs(%s, '{echo}', '{9}', 9, 0, '0')"
             assert len(one(conn, claim, worker)[0]["claimed"]["jobs"][0]) == 2
             await bob.batch(his.id).cancel()
             assert one(conn, "select running from batchmill.limits where name = 'system'") == (2,)
             assert violations(conn) == []
 
 
-async def test_where_the_role_cannot_be_made_the_schema_can(empty_dsn: str) -> None:
-    """A user without the right to make roles still has the library; only serving needs more."""
+async def test_the_schema_can_be_installed_without_the_right_to_create_roles(
+    empty_dsn: str,
+) -> None:
+    """The library works without the tenant role; only the service needs it."""
     with psycopg.connect(empty_dsn, autocommit=True) as conn:
         conn.execute("create schema batchmill")
         script = migrate.script().replace("batchmill_tenant", "batchmill_nobody")

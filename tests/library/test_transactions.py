@@ -1,4 +1,4 @@
-"""Submitting inside the caller's own transaction: committed with it, rolled back with it."""
+"""Submitting inside the caller's own transaction: it commits and rolls back with it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -32,7 +32,7 @@ NOTE = "create table note (n integer)"
 
 
 class DjangoLike:
-    """Like `django.db.connection`: cursors that are context managers too, and errors of its own."""
+    """Like `django.db.connection`: statements run on cursors, which are context managers."""
 
     def __init__(self, conn: psycopg.Connection[Any]):
         self._conn = conn
@@ -127,7 +127,7 @@ KINDS = pytest.mark.parametrize("kind", [*SYNC, *ASYNC], ids=lambda kind: kind._
 
 
 class Caller:
-    """Code with a transaction of its own, sync or async, that this test looks at as async."""
+    """Sync or async code with its own transaction, behind one async interface."""
 
     def __init__(self, mill: Mill, conn: Any, is_async: bool):
         self._mill = mill
@@ -181,7 +181,7 @@ async def calling(mill: Mill, dsn: str, kind: Any) -> AsyncIterator[Caller]:
 
 
 @KINDS
-async def test_what_is_submitted_is_rolled_back_with_the_caller(
+async def test_a_submit_is_rolled_back_with_the_callers_transaction(
     mill: Mill, dsn: str, sql: psycopg.Connection, kind: Any
 ) -> None:
     sql.execute(NOTE)
@@ -198,7 +198,7 @@ async def test_what_is_submitted_is_rolled_back_with_the_caller(
 
 
 @KINDS
-async def test_what_is_submitted_is_committed_with_the_caller(
+async def test_a_submit_is_committed_with_the_callers_transaction(
     mill: Mill, dsn: str, sql: psycopg.Connection, kind: Any
 ) -> None:
     sql.execute(NOTE)
@@ -216,7 +216,7 @@ async def test_what_is_submitted_is_committed_with_the_caller(
 
 
 @KINDS
-async def test_errors_on_the_callers_connection_are_typed_too(
+async def test_errors_on_the_callers_connection_are_batchmill_errors(
     mill: Mill, dsn: str, kind: Any
 ) -> None:
     echo = echo_on(mill)
@@ -233,7 +233,7 @@ async def test_errors_on_the_callers_connection_are_typed_too(
 
 
 @KINDS
-async def test_a_refused_submit_leaves_nothing_in_a_transaction_that_goes_on(
+async def test_a_refused_submit_writes_nothing_in_a_transaction_that_continues(
     mill: Mill, dsn: str, sql: psycopg.Connection, kind: Any
 ) -> None:
     sql.execute(NOTE)
@@ -262,10 +262,10 @@ async def test_the_callers_row_factory_does_not_matter(mill: Mill, dsn: str, fac
     assert (await mill.job(job.id).get()).payload == 1
 
 
-async def test_without_a_transaction_a_batch_of_several_calls_is_whole_or_refused(
+async def test_without_a_transaction_a_batch_of_several_calls_is_complete_or_refused(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
-    """Django's connections commit every statement unless told otherwise."""
+    """Django's connections commit every statement by default."""
     echo = echo_on(mill)
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as conn:
         try:
@@ -304,7 +304,7 @@ async def test_a_batch_of_several_calls_leaves_no_savepoint_behind(
             await caller.execute("release savepoint batchmill_submit")
 
 
-async def test_a_cancelled_submit_leaves_nothing_in_a_transaction_that_goes_on(
+async def test_a_cancelled_submit_writes_nothing_in_a_transaction_that_continues(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -326,13 +326,13 @@ async def test_a_cancelled_submit_leaves_nothing_in_a_transaction_that_goes_on(
     assert nothing_is_left(sql)
 
 
-async def test_what_is_no_connection_is_refused(mill: Mill) -> None:
+async def test_an_object_that_is_not_a_connection_is_refused(mill: Mill) -> None:
     with pytest.raises(InvalidInput, match="not a connection"):
         await mill.enqueue(echo_on(mill), 1, connection=object())
 
 
 @pytest.mark.parametrize("kind", ASYNC, ids=lambda kind: kind.__name__)
-async def test_plain_code_is_told_that_its_connection_is_async(
+async def test_sync_code_with_an_async_connection_is_refused(
     mill: Mill, dsn: str, kind: Any
 ) -> None:
     echo = echo_on(mill)
@@ -346,7 +346,7 @@ async def test_plain_code_is_told_that_its_connection_is_async(
             await asyncio.to_thread(mill.sync.close)
 
 
-async def test_plain_code_cannot_wait_for_its_items(
+async def test_sync_code_with_async_items_is_refused(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     async def slow() -> AsyncIterator[int]:
@@ -364,22 +364,24 @@ async def test_plain_code_cannot_wait_for_its_items(
     assert nothing_is_left(sql)
 
 
-async def test_an_idle_worker_takes_up_what_is_committed(mill: Mill, dsn: str) -> None:
+async def test_an_idle_worker_runs_jobs_once_their_transaction_commits(
+    mill: Mill, dsn: str
+) -> None:
     echo = echo_on(mill)
     async with mill.running(), psycopg_async(dsn) as conn:
         job = await mill.enqueue(echo, "job", connection=conn)
         batch = await mill.submit(echo, ["batch"], connection=conn)
-        # Whatever else there is runs meanwhile.
+        # Other jobs run in the meantime.
         assert await (await mill.enqueue(echo, "other")).result() == "other"
         await conn.commit()
         assert await job.result() == "job"
         assert (await batch.results()).values == ["batch"]
 
 
-async def test_a_long_transaction_that_has_submitted_holds_up_nobody(
+async def test_a_long_transaction_that_has_submitted_blocks_nobody(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
-    """Submitting only inserts: no lane, limit or batch of others is held."""
+    """Submitting only inserts, so it locks no lane, limit or batch of other callers."""
 
     @mill.task(
         limits=Limits(total=5, per_batch=2, per_tenant=4, per_key=2), key=lambda n: f"{n % 3}"
@@ -408,10 +410,8 @@ async def test_a_long_transaction_that_has_submitted_holds_up_nobody(
     assert violations(sql) == []
 
 
-async def test_jobs_submitted_by_the_longest_transaction_are_found_last_but_found(
-    mill: Mill, dsn: str
-) -> None:
-    """A claim looks only at what newer transactions submitted, but not past one that is open."""
+async def test_jobs_of_a_long_transaction_run_after_it_commits(mill: Mill, dsn: str) -> None:
+    """A claim skips jobs of old transactions, but not those of one that was still open."""
     echo = echo_on(mill)
     async with mill.running(), psycopg_async(dsn) as conn:
         old = await mill.enqueue(echo, "old", connection=conn)
@@ -421,7 +421,7 @@ async def test_jobs_submitted_by_the_longest_transaction_are_found_last_but_foun
         assert await old.result() == "old"
 
 
-async def test_a_handler_submits_with_its_own_completion(
+async def test_a_handler_submits_in_the_transaction_of_its_completion(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)

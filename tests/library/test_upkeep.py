@@ -1,4 +1,4 @@
-"""What the leader does once in a while: rescue, retention, tidying, and nothing of it twice."""
+"""The upkeep: rescue, retention, tidying and statistics, done by one leader."""
 
 import asyncio
 import logging
@@ -20,12 +20,12 @@ from tests.store.engine import Engine
 from tests.store.rivals import Rival
 
 QUICK = Retry(attempts=2, base=0, jitter=0)
-LOST = "The worker that ran this stopped unexpectedly."
+LOST = "The worker that ran this job stopped unexpectedly."
 
 
 @pytest.fixture
 def engine(sql: psycopg.Connection) -> Engine:
-    """A worker that only ever claims."""
+    """Workers that only claim jobs."""
     return Engine(sql)
 
 
@@ -39,14 +39,14 @@ def work_on(mill: Mill) -> Any:
 
 @asynccontextmanager
 async def upkeep_at(dsn: str, offset: str, worker: int = 0) -> AsyncIterator[Upkeep]:
-    """The upkeep of some worker at a later time."""
+    """The upkeep of a worker, with a clock that is ahead by `offset`."""
     async with Mill(later(dsn, offset)) as mill:
         upkeep = Upkeep(mill.engine, worker)
         yield upkeep
         await upkeep._leading.close()
 
 
-async def look(dsn: str, offset: str, worker: int = 0) -> None:
+async def run_upkeep(dsn: str, offset: str, worker: int = 0) -> None:
     async with upkeep_at(dsn, offset, worker) as upkeep:
         await upkeep.look()
 
@@ -59,14 +59,14 @@ async def tidy(dsn: str, offset: str = "0s") -> None:
 # Rescue
 
 
-async def test_jobs_of_a_lost_worker_are_tried_again_and_the_attempt_counts(
+async def test_jobs_of_a_lost_worker_are_retried_and_the_attempt_counts(
     mill: Mill, dsn: str, engine: Engine, sql: psycopg.Connection
 ) -> None:
     batch = await mill.submit(work_on(mill), range(3))
     assert len(engine.claim(engine.worker("work", name="lost"), "work", want=2)) == 2
-    await look(dsn, "20s")
+    await run_upkeep(dsn, "20s")
     assert [job.state async for job in batch.jobs()] == ["running", "running", "ready"]
-    await look(dsn, "31s")
+    await run_upkeep(dsn, "31s")
     jobs = [job async for job in batch.jobs()]
     assert [job.state for job in jobs] == ["scheduled", "scheduled", "ready"]
     assert [(a["code"], a["worker"]) for a in jobs[0].attempts] == [("worker_lost", "lost")]
@@ -78,7 +78,7 @@ async def test_jobs_of_a_lost_worker_are_tried_again_and_the_attempt_counts(
     assert [job.attempt async for job in batch.jobs()] == [2, 2, 1]
 
 
-async def test_a_job_that_loses_its_last_worker_fails(
+async def test_a_job_fails_if_its_worker_is_lost_during_the_last_attempt(
     mill: Mill, dsn: str, engine: Engine, sql: psycopg.Connection
 ) -> None:
     @mill.task(retry=Retry(attempts=1))
@@ -86,7 +86,7 @@ async def test_a_job_that_loses_its_last_worker_fails(
 
     batch = await mill.submit(once, [1])
     engine.claim(engine.worker("once"), "once")
-    await look(dsn, "31s")
+    await run_upkeep(dsn, "31s")
     results = await batch.results()
     assert results.batch.state == "failed"
     (failed,) = results.failed
@@ -100,29 +100,26 @@ async def test_a_cancelled_job_of_a_lost_worker_ends_cancelled(
     batch = await mill.submit(work_on(mill), range(2))
     engine.claim(engine.worker("work"), "work")
     assert await batch.cancel() == 2
-    await look(dsn, "31s")
+    await run_upkeep(dsn, "31s")
     record = await batch.get()
     assert (record.state, record.cancelled, record.running) == ("cancelled", 2, 0)
     assert record.is_finished
     assert violations(sql) == []
 
 
-async def test_only_a_lapsed_lease_means_lost_never_a_long_run(
+async def test_a_long_running_job_is_not_rescued_while_its_lease_is_renewed(
     mill: Mill, dsn: str, engine: Engine
 ) -> None:
-    """A job that has run for hours is fine while its worker renews its lease."""
     batch = await mill.submit(work_on(mill), [1])
     worker = engine.worker("work")
     engine.claim(worker, "work")
     engine.advance_clock(3600 * 5)
     assert engine.call("renew_lease", worker, 30.0) == []
-    await look(dsn, "5h")
+    await run_upkeep(dsn, "5h")
     assert [job.state async for job in batch.jobs()] == [JobState.RUNNING]
 
 
-async def test_however_many_jobs_are_lost_all_are_rescued(
-    mill: Mill, dsn: str, engine: Engine
-) -> None:
+async def test_all_jobs_of_a_lost_worker_are_rescued(mill: Mill, dsn: str, engine: Engine) -> None:
     batch = await mill.submit(work_on(mill), range(1_200))
     engine.claim(engine.worker("work"), "work", want=1_200)
     async with upkeep_at(dsn, "31s") as upkeep:
@@ -132,75 +129,75 @@ async def test_however_many_jobs_are_lost_all_are_rescued(
     assert (record.running, record.waiting) == (0, 1_200)
 
 
-async def test_a_worker_that_was_given_up_gets_no_more_jobs(
+async def test_a_lost_worker_can_neither_renew_its_lease_nor_claim_jobs(
     mill: Mill, dsn: str, engine: Engine
 ) -> None:
     await mill.submit(work_on(mill), [1])
     worker = engine.worker("work")
-    await look(dsn, "31s")
+    await run_upkeep(dsn, "31s")
     assert engine.call("renew_lease", worker, 30.0) is None
     with pytest.raises(psycopg.Error) as refusal:
         engine.claim(worker, "work")
     assert refusal.value.sqlstate == "BM010"
 
 
-# Who leads
+# Leadership
 
 
-async def test_one_worker_leads_until_it_stops_looking(
+async def test_one_worker_leads_until_it_stops_checking(
     mill: Mill, dsn: str, engine: Engine, sql: psycopg.Connection
 ) -> None:
     work_on(mill)
     await mill.register_tasks()
     first, second = engine.worker("work", lease=3600), engine.worker("work", lease=3600)
     leader = "select worker_id from batchmill.leases"
-    await look(dsn, "0s", first)
-    await look(dsn, "1s", second)
+    await run_upkeep(dsn, "0s", first)
+    await run_upkeep(dsn, "1s", second)
     assert one(sql, leader) == (first,)
-    await look(dsn, "10s", first)
-    await look(dsn, f"{LEASE + 5:.0f}s", second)
+    await run_upkeep(dsn, "10s", first)
+    await run_upkeep(dsn, f"{LEASE + 5:.0f}s", second)
     assert one(sql, leader) == (first,)
-    await look(dsn, f"{LEASE + 11:.0f}s", second)
+    await run_upkeep(dsn, f"{LEASE + 11:.0f}s", second)
     assert one(sql, leader) == (second,)
 
 
-async def test_a_leader_that_dies_is_followed_by_another(
+async def test_another_worker_takes_over_from_a_lost_leader(
     mill: Mill, dsn: str, engine: Engine, sql: psycopg.Connection
 ) -> None:
     batch = await mill.submit(work_on(mill), [1])
     leader, other = engine.worker("work"), engine.worker("work", lease=3600)
-    await look(dsn, "0s", leader)
+    await run_upkeep(dsn, "0s", leader)
     engine.claim(leader, "work")
-    await look(dsn, "31s", other)
+    await run_upkeep(dsn, "31s", other)
     assert one(sql, "select worker_id from batchmill.leases") == (other,)
     assert (await batch.get()).running == 0
 
 
-async def test_only_the_leader_acts(mill: Mill, dsn: str, engine: Engine) -> None:
+async def test_only_the_leader_rescues_jobs(mill: Mill, dsn: str, engine: Engine) -> None:
     batch = await mill.submit(work_on(mill), [1])
     leader, other = engine.worker("work", lease=3600), engine.worker("work", lease=3600)
     engine.claim(engine.worker("work", lease=5), "work")
-    await look(dsn, "0s", leader)
-    await look(dsn, "6s", other)
+    await run_upkeep(dsn, "0s", leader)
+    await run_upkeep(dsn, "6s", other)
     assert (await batch.get()).running == 1
-    await look(dsn, "6s", leader)
+    await run_upkeep(dsn, "6s", leader)
     assert (await batch.get()).running == 0
 
 
-# When to look again
+# The time of the next check
 
 
 @asynccontextmanager
 async def listening(mill: Mill, worker: int) -> AsyncIterator[Upkeep]:
-    """The upkeep of a worker that would hear of a new schedule."""
+    """The upkeep of a worker that is notified of new schedules."""
     upkeep = Upkeep(mill.engine, worker)
     with mill.engine.listener.subscribe("any"):
-        await until(lambda: mill.engine.listener.hears)
+        await until(lambda: mill.engine.listener.is_listening)
         yield upkeep
     await upkeep._leading.close()
 
 
-async def test_who_has_nothing_to_do_looks_seldom(mill: Mill, engine: Engine) -> None:
+async def test_the_next_check_is_late_if_nothing_is_due(mill: Mill, engine: Engine) -> None:
     work_on(mill)
     await mill.register_tasks()
     leader, other = engine.worker("work"), engine.worker("work")
@@ -209,8 +206,8 @@ async def test_who_has_nothing_to_do_looks_seldom(mill: Mill, engine: Engine) ->
         assert await second.look() == LONGEST
 
 
-async def test_the_next_look_is_when_a_lease_lapses(mill: Mill, engine: Engine) -> None:
-    """Also for a worker that does not lead: the lease may be the leader's."""
+async def test_the_next_check_is_when_a_lease_lapses(mill: Mill, engine: Engine) -> None:
+    """Also for a worker that does not lead, because the lease may be the leader's."""
     work_on(mill)
     await mill.register_tasks()
     leader, other = engine.worker("work", lease=1), engine.worker("work")
@@ -219,7 +216,7 @@ async def test_the_next_look_is_when_a_lease_lapses(mill: Mill, engine: Engine) 
         assert 0 < await second.look() <= 1
 
 
-async def test_the_next_look_is_when_a_schedule_is_due(
+async def test_the_next_check_is_when_a_schedule_is_due(
     mill: Mill, engine: Engine, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -231,10 +228,10 @@ async def test_the_next_look_is_when_a_schedule_is_due(
         assert await upkeep.look() == TICK
 
 
-async def test_a_worker_is_told_of_schedules_that_are_new_or_go_on(mill: Mill) -> None:
+async def test_saving_or_resuming_a_schedule_wakes_up_the_upkeep(mill: Mill) -> None:
     work = work_on(mill)
     with mill.engine.listener.subscribe("upkeep") as wake_up:
-        await until(lambda: mill.engine.listener.hears)
+        await until(lambda: mill.engine.listener.is_listening)
         await wake_up.wait(0)
         await mill.schedules.save("s", "0 * * * *", work, 1)
         assert await wake_up.wait(5)
@@ -242,7 +239,7 @@ async def test_a_worker_is_told_of_schedules_that_are_new_or_go_on(mill: Mill) -
         assert await wake_up.wait(5)
 
 
-async def test_while_jobs_are_rescued_the_next_look_is_soon(
+async def test_the_next_check_is_soon_while_jobs_are_rescued(
     mill: Mill, dsn: str, engine: Engine
 ) -> None:
     await mill.submit(work_on(mill), range(1_200))
@@ -252,7 +249,7 @@ async def test_while_jobs_are_rescued_the_next_look_is_soon(
         assert [await upkeep.look() for _ in range(4)] == [TICK, TICK, TICK, LONGEST]
 
 
-async def test_who_hears_nothing_looks_more_often(mill: Mill, engine: Engine) -> None:
+async def test_the_next_check_is_soon_without_notifications(mill: Mill, engine: Engine) -> None:
     work_on(mill)
     await mill.register_tasks()
     upkeep = Upkeep(mill.engine, engine.worker("work"))
@@ -268,7 +265,9 @@ PARTITIONS = """select count(*) from pg_inherits where inhparent = 'batchmill.fi
 KEPT_IN = "select distinct tableoid::regclass::text from batchmill.finished"
 
 
-async def test_partitions_are_made_for_the_days_to_come(dsn: str, sql: psycopg.Connection) -> None:
+async def test_partitions_are_created_for_the_coming_days(
+    dsn: str, sql: psycopg.Connection
+) -> None:
     await tidy(dsn)
     assert one(sql, PARTITIONS) == (36,)
     await tidy(dsn)
@@ -277,7 +276,7 @@ async def test_partitions_are_made_for_the_days_to_come(dsn: str, sql: psycopg.C
     assert one(sql, PARTITIONS) == (36,)
 
 
-async def test_what_a_batch_leaves_goes_with_the_partition_of_its_day(
+async def test_rows_of_an_expired_batch_are_dropped_with_the_partition_of_their_day(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -302,7 +301,7 @@ async def test_what_a_batch_leaves_goes_with_the_partition_of_its_day(
     assert violations(sql) == []
 
 
-async def test_what_lives_longer_than_the_partitions_is_moved_when_its_day_comes_near(
+async def test_rows_in_the_default_partition_are_moved_to_the_partition_of_their_day(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -321,7 +320,7 @@ async def test_what_lives_longer_than_the_partitions_is_moved_when_its_day_comes
     assert one(sql, "select count(*) from batchmill.finished") == (0,)
 
 
-async def test_a_batch_that_expires_before_it_is_done_is_cancelled_and_then_goes(
+async def test_a_batch_that_expires_unfinished_is_cancelled_and_then_deleted(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -351,7 +350,7 @@ async def test_an_expired_batch_waits_for_its_running_jobs(
         await batch.get()
 
 
-async def test_idempotency_keys_are_free_again_when_they_expire(mill: Mill, dsn: str) -> None:
+async def test_expired_idempotency_keys_can_be_used_again(mill: Mill, dsn: str) -> None:
     echo = echo_on(mill)
     first = await mill.enqueue(echo, 1, idempotency_key="k", expires_in=3600)
     await tidy(dsn, "30min")
@@ -360,7 +359,7 @@ async def test_idempotency_keys_are_free_again_when_they_expire(mill: Mill, dsn:
     assert (await mill.enqueue(echo, 2, idempotency_key="k")).id != first.id
 
 
-async def test_a_table_that_someone_reads_is_left_for_the_next_time(
+async def test_a_partition_that_is_being_read_is_dropped_later(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     echo = echo_on(mill)
@@ -378,7 +377,7 @@ async def test_a_table_that_someone_reads_is_left_for_the_next_time(
 async def test_a_new_partition_neither_breaks_a_completion_nor_hides_a_result(
     mill: Mill, dsn: str, sql: psycopg.Connection, engine: Engine
 ) -> None:
-    """Whoever planned without it must not write to, or read from, where its rows were before."""
+    """A statement that was planned before must not use the default partition for its rows."""
     work = work_on(mill)
     done = await mill.enqueue(work, 1, expires_in=86_400 * 50)
     await mill.enqueue(work, 2, expires_in=86_400 * 50)
@@ -399,7 +398,7 @@ async def test_a_new_partition_neither_breaks_a_completion_nor_hides_a_result(
 # Tidying
 
 
-async def test_what_nobody_uses_any_more_is_cleared_away(
+async def test_unused_lanes_limits_and_workers_are_deleted(
     mill: Mill, dsn: str, sql: psycopg.Connection
 ) -> None:
     limits = Limits(total=5, per_tenant=2, per_key=1, key_rate=Rate(100, 60))
@@ -420,12 +419,12 @@ async def test_what_nobody_uses_any_more_is_cleared_away(
         ("task:work/tenant:*",),
     ]
     assert one(sql, "select count(*) from batchmill.workers") == (1,)
-    await look(dsn, "31d")
+    await run_upkeep(dsn, "31d")
     await tidy(dsn, "31d")
     assert one(sql, "select count(*) from batchmill.workers") == (0,)
 
 
-async def test_what_is_in_use_is_not_cleared_away(
+async def test_lanes_and_limits_in_use_are_kept(
     mill: Mill, dsn: str, sql: psycopg.Connection, engine: Engine
 ) -> None:
     @mill.task(limits=Limits(per_tenant=1))
@@ -453,7 +452,9 @@ async def test_what_is_in_use_is_not_cleared_away(
 # Statistics
 
 
-async def test_every_minute_is_added_up_once(mill: Mill, dsn: str, sql: psycopg.Connection) -> None:
+async def test_statistics_count_every_minute_once(
+    mill: Mill, dsn: str, sql: psycopg.Connection
+) -> None:
     @mill.task(retry=Retry(attempts=1))
     async def work(n: int) -> None:
         if n % 5 == 0:
@@ -473,10 +474,10 @@ async def test_every_minute_is_added_up_once(mill: Mill, dsn: str, sql: psycopg.
     assert rows(sql, "select * from batchmill.statistics where minute < clock_timestamp()") == []
 
 
-# Warnings, and all at once
+# Warnings, concurrency and failures
 
 
-async def test_who_holds_a_snapshot_open_is_named(
+async def test_a_session_that_holds_an_old_snapshot_is_logged(
     mill: Mill, dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(retention, "SNAPSHOT_SECONDS", 0.0)
@@ -489,7 +490,7 @@ async def test_who_holds_a_snapshot_open_is_named(
     assert f"a backup, pid {pid}" in caplog.text
 
 
-async def test_nobody_is_named_while_nobody_holds_one(
+async def test_nothing_is_logged_without_an_old_snapshot(
     dsn: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with psycopg.connect(dsn) as busy, caplog.at_level(logging.WARNING, "batchmill.upkeep"):
@@ -498,10 +499,10 @@ async def test_nobody_is_named_while_nobody_holds_one(
     assert caplog.text == ""
 
 
-async def test_all_of_it_can_be_done_by_several_at_once(
+async def test_several_workers_can_tidy_at_once(
     mill: Mill, dsn: str, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Losing the lead in the middle leaves two at work."""
+    """If a leader loses the lead during the upkeep, two workers do it at once."""
     echo = echo_on(mill)
     async with mill.running():
         for days in (1, 5, 40):
@@ -510,14 +511,14 @@ async def test_all_of_it_can_be_done_by_several_at_once(
     await mill.submit(echo, range(5), expires_in=60)
     for offset in ("0s", "2d", "10d", "60d"):
         await asyncio.gather(*(tidy(dsn, offset) for _ in range(4)))
-        # What found the tables busy was left for the next time.
+        # A tidying that found a table locked has left it to the next one.
         await tidy(dsn, offset)
         assert one(sql, PARTITIONS) == (36,)
     assert one(sql, "select count(*) from batchmill.batches") == (0,)
     assert violations(sql) == []
 
 
-async def test_the_upkeep_goes_on_after_a_failure(
+async def test_the_upkeep_continues_after_a_failure(
     mill: Mill, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failures = 2

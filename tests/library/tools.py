@@ -1,4 +1,4 @@
-"""What several of these tests need."""
+"""Helpers that tests of several folders use."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,19 +9,19 @@ import psycopg
 
 from batchmill import Batch, Mill
 
-LEFT = """select (select count(*) from batchmill.batches), (select count(*) from batchmill.jobs),
+COUNTS = """select (select count(*) from batchmill.batches), (select count(*) from batchmill.jobs),
     (select count(*) from batchmill.finished), (select count(*) from batchmill.lanes),
     (select count(*) from batchmill.requests), (select count(*) from batchmill.events)"""
 
 
 def later(dsn: str, offset: str) -> str:
-    """The same database, for connections whose clock is that much ahead: 90s, 2h, 3d."""
+    """A DSN for the same database with a clock that is ahead by `offset`: 90s, 2h, 3d."""
     return f"{dsn}?options={quote(f'-c batchmill.clock_offset={offset}')}"
 
 
 def nothing_is_left(sql: psycopg.Connection[Any]) -> bool:
-    """True if no trace of any submit is there."""
-    return one(sql, LEFT) == (0, 0, 0, 0, 0, 0)
+    """True if no submit has left a row."""
+    return one(sql, COUNTS) == (0, 0, 0, 0, 0, 0)
 
 
 def one(sql: psycopg.Connection[Any], query: str, *args: Any) -> tuple[Any, ...]:
@@ -39,7 +39,7 @@ async def types(batch: Batch) -> list[str]:
 
 
 async def until_event(batch: Batch, type: str, count: int = 1, after: int = 0) -> int:
-    """Waits for the count-th event of that type; its number."""
+    """Waits for the `count`-th event of that type, and returns its number."""
     async for event in batch.events(after):
         count -= event.type == type
         if count == 0:
@@ -48,7 +48,7 @@ async def until_event(batch: Batch, type: str, count: int = 1, after: int = 0) -
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """For what nothing tells of: looks again and again."""
+    """Polls, for conditions that no event announces."""
     while not condition():
         await asyncio.sleep(0.005)
 

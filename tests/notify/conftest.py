@@ -9,7 +9,7 @@ from tests.notify.receiver import Receiver
 
 @pytest.fixture
 async def receiver(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Receiver]:
-    """One that may be called, although it is on loopback."""
+    """A receiver that may be called although it is on loopback."""
     async with Receiver() as receiver:
         monkeypatch.setenv("BATCHMILL_ALLOWED_ADDRESSES", f"127.0.0.1:{receiver.port}")
         yield receiver
@@ -17,7 +17,7 @@ async def receiver(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def mailbox(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mailbox]:
-    """One that all mail goes to."""
+    """The mail server that the settings name."""
     async with Mailbox() as mailbox:
         monkeypatch.setenv("BATCHMILL_SMTP_URL", mailbox.url)
         monkeypatch.setenv("BATCHMILL_MAIL_FROM", "Batches <batches@mill.example>")
@@ -27,5 +27,5 @@ async def mailbox(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mailbox]:
 
 @pytest.fixture
 def mill(receiver: Receiver, mailbox: Mailbox, mill: Mill) -> Mill:
-    """One that can tell both."""
+    """A mill that can call the receiver and send mail to the mailbox."""
     return mill

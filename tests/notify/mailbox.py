@@ -1,4 +1,4 @@
-"""A mail server on loopback that keeps what it gets, and answers what a test tells it to."""
+"""A mail server on loopback that stores mails and sends the answers that a test provides."""
 
 import asyncio
 from email.message import EmailMessage
@@ -13,8 +13,10 @@ ACCEPTED = "250 Kept"
 
 
 class Mailbox:
-    """`answers` to mails in the order given, and then 250; `rcpt_answers` to RCPT likewise. With
-    `ssl` it speaks TLS from the start; options are those of the server."""
+    """Answers mails with `answers` in order, and RCPT commands with `rcpt_answers`; then with 250.
+
+    With `ssl` it uses TLS from the start. The options are those of the server.
+    """
 
     def __init__(self, *, ssl: SSLContext | None = None, **options: Any):
         self.answers: list[str] = []

@@ -1,4 +1,4 @@
-"""A web server on loopback that takes webhooks, and answers what a test tells it to."""
+"""A web server on loopback that receives webhooks and sends the answers that a test provides."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -36,24 +36,24 @@ class Delivery:
         return from_json(self.body)["data"]
 
     def verified_by(self, secret: str) -> Any:
-        """As a receiver does, with the library that it would use."""
+        """Verifies the signature with the library that a receiver would use."""
         return Webhook(secret).verify(self.body, self.headers)
 
     def signed_by(self, secret: str) -> bool:
-        """The same at any time: a worker with a moved clock lives in another one."""
+        """Checks the signature at any time, because the worker's clock may be moved."""
         at = datetime.fromtimestamp(int(self.headers["webhook-timestamp"]), UTC)
         expected = Webhook(secret).sign(self.id, at, self.body.decode())
         return expected in self.headers["webhook-signature"].split(" ")
 
 
 class Receiver:
-    """Answers in the order given, and then the last one again."""
+    """Sends the answers in order, and then repeats the last one."""
 
     def __init__(self, *answers: Answer):
         self.answers: list[Answer] = list(answers) or [status(204)]
         self.deliveries: list[Delivery] = []
         self.port = 0
-        self._came = asyncio.Condition()
+        self._received = asyncio.Condition()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
@@ -71,10 +71,10 @@ class Receiver:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}{PATH}"
 
-    async def came(self, count: int = 1) -> Delivery:
-        """Waits for so many deliveries in all; the last of them."""
-        async with self._came:
-            await self._came.wait_for(lambda: len(self.deliveries) >= count)
+    async def wait_for(self, count: int = 1) -> Delivery:
+        """Waits until there are this many deliveries, and returns the last of them."""
+        async with self._received:
+            await self._received.wait_for(lambda: len(self.deliveries) >= count)
         return self.deliveries[count - 1]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,9 +85,9 @@ class Receiver:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             delivery = await read(reader)
             answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            async with self._came:
+            async with self._received:
                 self.deliveries.append(delivery)
-                self._came.notify_all()
+                self._received.notify_all()
             if isinstance(answer, bytes):
                 writer.write(answer)
             else:

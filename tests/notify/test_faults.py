@@ -1,4 +1,4 @@
-"""Workers that die while they tell."""
+"""Workers that are killed during a delivery."""
 
 import asyncio
 import signal
@@ -14,7 +14,7 @@ from tests.notify.receiver import Receiver, status
 from tests.notify.tools import delivered, running_later, settled
 
 
-async def test_killed_between_delivery_and_record_it_is_delivered_again_under_the_same_id(
+async def test_a_delivery_that_was_not_recorded_is_repeated_with_the_same_id(
     mill: Mill, receiver: Receiver, dsn: str, sql: psycopg.Connection, tmp_path: Path
 ) -> None:
     mill.tasks.update(app.mill.tasks)

@@ -16,7 +16,7 @@ from batchmill import BatchState, BatchSummary, ConfigurationError, JobRecord, M
 from batchmill.config import NotifySettings
 from batchmill.domain.notification import Message, outcome_of
 from batchmill.notify import mail
-from batchmill.notify.postbox import Postbox, Relay
+from batchmill.notify.mail_config import MailConfig, Relay
 from tests.notify.mailbox import Mailbox
 from tests.notify.tools import ADA, delivered, running_later, settled, work_on
 
@@ -24,14 +24,12 @@ ID = UUID("0b4cbf18-4a2d-4a3e-8a35-0c5d4c6a6f10")
 
 
 def part(message: EmailMessage, kind: str) -> str:
-    found = message.get_body((kind,))
-    assert found is not None
-    return found.get_content()
+    body = message.get_body((kind,))
+    assert body is not None
+    return body.get_content()
 
 
-async def test_a_mail_tells_the_outcome_in_words_and_numbers_with_a_link(
-    mill: Mill, mailbox: Mailbox
-) -> None:
+async def test_a_mail_has_the_outcome_the_counters_and_a_link(mill: Mill, mailbox: Mailbox) -> None:
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1, 2, "fail"], notify=ADA, labels={"meet": "Spring"})
@@ -47,17 +45,17 @@ async def test_a_mail_tells_the_outcome_in_words_and_numbers_with_a_link(
     assert finished_at and message["Date"].datetime == finished_at.replace(microsecond=0)
     for kind in ("plain", "html"):
         text = part(message, kind)
-        for told in (
+        for expected in (
             "2 of 3 jobs completed, 1 failed.",
             f"https://mill.example/batches/{batch.id}",
             "Spring",
             "UTC",
         ):
-            assert told in text
+            assert expected in text
     assert "Completed: 2\nFailed: 1\nCancelled: 0\n" in part(message, "plain").replace("\r", "")
 
 
-async def test_a_batch_with_a_title_is_called_by_it(mill: Mill, mailbox: Mailbox) -> None:
+async def test_the_subject_has_the_title_of_the_batch(mill: Mill, mailbox: Mailbox) -> None:
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1], notify=ADA, labels={"title": "Spring\r\nmeet"})
@@ -67,7 +65,7 @@ async def test_a_batch_with_a_title_is_called_by_it(mill: Mill, mailbox: Mailbox
     assert message["Subject"] == "Spring meet: The job completed."
 
 
-async def test_repeated_deliveries_have_one_message_id_and_generations_a_thread(
+async def test_mails_of_two_generations_form_a_thread(
     mill: Mill, mailbox: Mailbox, dsn: str
 ) -> None:
     mailbox.answers = ["451 Try again later", "250 Kept"]
@@ -97,7 +95,7 @@ async def test_repeated_deliveries_have_one_message_id_and_generations_a_thread(
         ("data", "452 Out of space", "scheduled", "mail_deferred"),
     ],
 )
-async def test_the_answer_of_the_server_says_whether_to_try_again(
+async def test_the_answer_of_the_server_decides_about_a_retry(
     mill: Mill, mailbox: Mailbox, where: str, answer: str, state: str, code: str
 ) -> None:
     (mailbox.rcpt_answers if where == "rcpt" else mailbox.answers).append(answer)
@@ -110,7 +108,7 @@ async def test_the_answer_of_the_server_says_whether_to_try_again(
     assert ADA not in job.attempts[0]["message"]
 
 
-async def test_a_mail_server_that_is_down_is_tried_again(
+async def test_a_mail_is_retried_if_the_server_was_down(
     mill: Mill, mailbox: Mailbox, dsn: str
 ) -> None:
     work = work_on(mill)
@@ -121,11 +119,11 @@ async def test_a_mail_server_that_is_down_is_tried_again(
         job = await settled(mill, batch)
     assert job.attempts[0]["code"] == "mail_unreachable"
     async with mailbox, running_later(mill, dsn, "10m") as ahead:
-        assert await ahead.job(job.id).result() == "The mail server accepted it."
+        assert await ahead.job(job.id).result() == "The mail server accepted the mail."
     assert len(mailbox.mails) == 1
 
 
-async def test_a_password_that_is_wrong_is_tried_again_and_not_told(
+async def test_a_wrong_password_is_retried_and_not_shown(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def authenticator(*args: Any) -> AuthResult:
@@ -134,7 +132,7 @@ async def test_a_password_that_is_wrong_is_tried_again_and_not_told(
     async with Mailbox(authenticator=authenticator, auth_require_tls=False) as locked:
         for password, state in (("wrong", "scheduled"), ("right%20p%40ss", "completed")):
             url = f"smtp://ada:{password}@127.0.0.1:{locked.port}"
-            job = await told_by(mill, monkeypatch, url)
+            job = await send_mail(mill, monkeypatch, url)
             assert job.state == state
             assert "wrong" not in str(job.attempts)
     assert len(locked.mails) == 1
@@ -142,7 +140,7 @@ async def test_a_password_that_is_wrong_is_tried_again_and_not_told(
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of 127.0.0.1, signed by itself; the key is in the same file."""
+    """A self-signed certificate for 127.0.0.1, with its key in the same file."""
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed.")
     made = tmp_path_factory.mktemp("certificate") / "both.pem"
@@ -155,8 +153,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-async def told_by(mill: Mill, monkeypatch: pytest.MonkeyPatch, url: str) -> JobRecord:
-    """The job that tells Ada through this server."""
+async def send_mail(mill: Mill, monkeypatch: pytest.MonkeyPatch, url: str) -> JobRecord:
+    """Notifies Ada through this server, and returns the delivery job."""
     monkeypatch.setenv("BATCHMILL_SMTP_URL", url)
     sending = mill.on()
     work = sending.tasks.get("work") or work_on(sending)
@@ -167,7 +165,7 @@ async def told_by(mill: Mill, monkeypatch: pytest.MonkeyPatch, url: str) -> JobR
 
 
 @pytest.mark.parametrize("scheme", ["smtps", "smtp+starttls"])
-async def test_where_encryption_is_asked_for_only_the_right_certificate_will_do(
+async def test_an_encrypted_connection_requires_a_trusted_certificate(
     mill: Mill, monkeypatch: pytest.MonkeyPatch, certificate: Path, scheme: str
 ) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -176,33 +174,33 @@ async def test_where_encryption_is_asked_for_only_the_right_certificate_will_do(
     from_the_start = context if scheme == "smtps" else None
     async with Mailbox(ssl=from_the_start, **({} if from_the_start else options)) as secure:
         url = f"{scheme}://127.0.0.1:{secure.port}"
-        job = await told_by(mill, monkeypatch, url)
+        job = await send_mail(mill, monkeypatch, url)
         assert (job.state, job.attempts[0]["code"]) == ("scheduled", "mail_unreachable")
         assert secure.mails == []
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        assert (await told_by(mill, monkeypatch, url)).state == "completed"
+        assert (await send_mail(mill, monkeypatch, url)).state == "completed"
     assert len(secure.mails) == 1
 
 
-async def test_where_encryption_is_asked_for_none_is_no_answer(
+async def test_starttls_is_required_if_the_url_asks_for_it(
     mill: Mill, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = mailbox.url.replace("smtp:", "smtp+starttls:")
-    job = await told_by(mill, monkeypatch, url)
+    job = await send_mail(mill, monkeypatch, url)
     assert (job.state, job.attempts[0]["code"]) == ("scheduled", "mail_unreachable")
     assert mailbox.mails == []
 
 
-async def test_where_none_is_asked_for_any_encryption_is_taken(
+async def test_any_certificate_is_accepted_if_encryption_is_optional(
     mill: Mill, monkeypatch: pytest.MonkeyPatch, certificate: Path
 ) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     async with Mailbox(tls_context=context, require_starttls=True) as strict:
-        assert (await told_by(mill, monkeypatch, strict.url)).state == "completed"
+        assert (await send_mail(mill, monkeypatch, strict.url)).state == "completed"
 
 
-async def test_labels_cannot_break_out_of_their_place(mill: Mill, mailbox: Mailbox) -> None:
+async def test_labels_cannot_inject_html_or_headers(mill: Mill, mailbox: Mailbox) -> None:
     labels = {
         "<script>alert(1)</script>": "<img src=x onerror=alert(1)>",
         "meet": "Spring\r\nBcc: eve@evil.example\r\n\r\nYour account was closed.",
@@ -252,11 +250,11 @@ def summary(**changes: Any) -> BatchSummary:
         (summary(state=BatchState.FAILED, total=1, completed=0, failed=1), "The job failed."),
         (
             summary(state=BatchState.CANCELLED, completed=1, cancelled=2),
-            "It was cancelled; 1 of 3 jobs completed before that.",
+            "The batch was cancelled. Before that, 1 of 3 jobs completed.",
         ),
     ],
 )
-def test_the_outcome_is_a_sentence(batch: BatchSummary, sentence: str) -> None:
+def test_outcome_of_returns_a_sentence(batch: BatchSummary, sentence: str) -> None:
     assert outcome_of(batch) == sentence
 
 
@@ -271,23 +269,23 @@ def message(**changes: Any) -> Message:
     return Message(**given | changes)
 
 
-def postbox(**changes: Any) -> Postbox:
-    found = Postbox.of(NotifySettings(smtp_url="smtp://relay", mail_from=ADA, **changes))
-    assert found is not None
-    return found
+def mail_config(**changes: Any) -> MailConfig:
+    result = MailConfig.of(NotifySettings(smtp_url="smtp://relay", mail_from=ADA, **changes))
+    assert result is not None
+    return result
 
 
-def test_without_a_public_url_there_is_no_link() -> None:
-    text = mail.text_of(message(), postbox())
+def test_a_mail_has_no_link_without_a_public_url() -> None:
+    text = mail.text_of(message(), mail_config())
     assert "http" not in text and str(ID) in text
-    assert "<a " not in mail.html_of(message(), postbox())
-    assert "<a " in mail.html_of(message(), postbox(public_url="https://mill.example"))
+    assert "<a " not in mail.html_of(message(), mail_config())
+    assert "<a " in mail.html_of(message(), mail_config(public_url="https://mill.example"))
 
 
 @pytest.mark.parametrize("address", ["ada@example.org\r\nBcc: eve@evil.example", "a\n@b.c", ""])
-def test_an_address_that_came_around_the_check_breaks_nothing(address: str) -> None:
+def test_an_invalid_address_cannot_be_written_into_a_mail(address: str) -> None:
     with pytest.raises((ValueError, IndexError)):
-        mail.written(message(), address, postbox())
+        mail.written(message(), address, mail_config())
 
 
 @pytest.mark.parametrize(
@@ -299,26 +297,26 @@ def test_an_address_that_came_around_the_check_breaks_nothing(address: str) -> N
         ("smtp://u:p@localhost", Relay("smtp", "localhost", 25, "u", "p")),
     ],
 )
-def test_relays_are_read(url: str, relay: Relay) -> None:
+def test_a_relay_url_is_parsed(url: str, relay: Relay) -> None:
     assert Relay.parse(url) == relay
 
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"smtp_url": "smtp://relay"}, "both of them"),
-        ({"mail_from": ADA}, "both of them"),
-        ({"smtp_url": "relay.secret", "mail_from": ADA}, "cannot be read"),
-        ({"smtp_url": "smtp://relay:secret", "mail_from": ADA}, "cannot be read"),
-        ({"smtp_url": "http://u:secret@relay", "mail_from": ADA}, "cannot be read"),
-        ({"smtp_url": "smtp://u:secret@relay", "mail_from": ADA}, "for everyone to read"),
+        ({"smtp_url": "smtp://relay"}, "set both"),
+        ({"mail_from": ADA}, "set both"),
+        ({"smtp_url": "relay.secret", "mail_from": ADA}, "is not valid"),
+        ({"smtp_url": "smtp://relay:secret", "mail_from": ADA}, "is not valid"),
+        ({"smtp_url": "http://u:secret@relay", "mail_from": ADA}, "is not valid"),
+        ({"smtp_url": "smtp://u:secret@relay", "mail_from": ADA}, "without encryption"),
         ({"smtp_url": "smtp://relay", "mail_from": "nobody"}, "BATCHMILL_MAIL_FROM"),
         ({"smtp_url": "smtp://relay", "mail_from": "a@b.c\r\nBcc: d@e.f"}, "BATCHMILL_MAIL_FROM"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_without_showing_a_password(
+def test_invalid_settings_are_refused_without_showing_the_password(
     settings: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=reason) as refused:
-        Postbox.of(NotifySettings(**settings))
+        MailConfig.of(NotifySettings(**settings))
     assert "secret" not in str(refused.value)

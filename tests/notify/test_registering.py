@@ -1,4 +1,4 @@
-"""Saying who is told: at submit, later, too late, and in vain."""
+"""Registering notification targets: at submit, later, after the finish, and invalid ones."""
 
 import asyncio
 from typing import Any
@@ -13,14 +13,14 @@ from tests.invariants import violations
 from tests.library.tools import later, nothing_is_left, one, rows
 from tests.notify.mailbox import Mailbox
 from tests.notify.receiver import Receiver
-from tests.notify.tools import ADA, delivered, only, work_on
+from tests.notify.tools import ADA, delivered, only_notification, work_on
 
-NO_TRACE = (
+COUNTS = (
     "select count(*) from batchmill.notifications union all select count(*) from batchmill.webhooks"
 )
 
 
-async def test_who_is_told_can_be_said_at_submit_and_later(mill: Mill, receiver: Receiver) -> None:
+async def test_targets_can_be_added_at_submit_and_later(mill: Mill, receiver: Receiver) -> None:
     work = work_on(mill)
     batch = await mill.submit(work, [1], notify=[receiver.url])
     (first,) = await batch.notifications()
@@ -32,10 +32,10 @@ async def test_who_is_told_can_be_said_at_submit_and_later(mill: Mill, receiver:
     )
     both = await batch.notify(ADA, receiver.url)
     assert [each.url or each.email for each in both] == [receiver.url, ADA]
-    assert both[0] == first, "The same one twice is one."
+    assert both[0] == first, "The same target is registered once."
 
 
-async def test_who_comes_after_the_finish_is_told_at_once_and_once(
+async def test_a_target_added_after_the_finish_is_notified_once(
     mill: Mill, receiver: Receiver, mailbox: Mailbox, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -43,15 +43,15 @@ async def test_who_comes_after_the_finish_is_told_at_once_and_once(
         batch = await mill.submit(work, [1])
         await batch.wait()
         await batch.notify(receiver.url)
-        told = await receiver.came()
+        received = await receiver.wait_for()
         await batch.notify(receiver.url, ADA)
         await delivered(mill, batch)
-    assert told.data["batch_id"] == str(batch.id)
+    assert received.data["batch_id"] == str(batch.id)
     assert len(receiver.deliveries) == len(mailbox.mails) == 1
     assert violations(sql) == []
 
 
-async def test_however_a_registration_meets_the_finish_it_is_told_once(
+async def test_a_target_added_during_the_finish_is_notified_once(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -61,15 +61,15 @@ async def test_however_a_registration_meets_the_finish_it_is_told_once(
         for batch in batches:
             await batch.wait()
             await delivered(mill, batch)
-    told = [each.data["batch_id"] for each in receiver.deliveries]
-    assert sorted(told) == sorted(str(batch.id) for batch in batches)
+    received = [each.data["batch_id"] for each in receiver.deliveries]
+    assert sorted(received) == sorted(str(batch.id) for batch in batches)
     assert violations(sql) == []
 
 
-async def test_a_registration_waits_for_a_finish_that_is_about_to_commit(
+async def test_a_registration_waits_for_a_finish_that_has_not_committed(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection, dsn: str
 ) -> None:
-    """Otherwise neither would see the other, and nobody would be told."""
+    """Otherwise neither transaction would see the other, and nothing would be delivered."""
     work = work_on(mill)
     batch = await mill.submit(work, [1], delay=3600)
     await mill.webhooks.save(receiver.url)
@@ -81,22 +81,22 @@ async def test_a_registration_waits_for_a_finish_that_is_about_to_commit(
         ]:
             await asyncio.sleep(0.01)
         finishing.commit()
-    (told,) = await registering
-    assert told.told_generation == 1 and told.job_id
+    (record,) = await registering
+    assert record.told_generation == 1 and record.job_id
 
 
-async def test_rolled_back_with_the_submit_nothing_of_it_is_left(
+async def test_a_submit_that_is_rolled_back_registers_nothing(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection, dsn: str
 ) -> None:
     work = work_on(mill)
     async with await psycopg.AsyncConnection.connect(dsn) as conn:
         await mill.submit(work, [1], notify=[receiver.url, ADA], connection=conn)
         await conn.rollback()
-    assert rows(sql, NO_TRACE) == [(0,), (0,)]
+    assert rows(sql, COUNTS) == [(0,), (0,)]
     assert nothing_is_left(sql)
 
 
-async def test_committed_with_the_callers_transaction_it_is_told(
+async def test_a_submit_in_the_callers_transaction_is_delivered(
     mill: Mill, receiver: Receiver, dsn: str
 ) -> None:
     work = work_on(mill)
@@ -105,11 +105,11 @@ async def test_committed_with_the_callers_transaction_it_is_told(
             lambda: mill.sync.submit(work, [1], notify=receiver.url, connection=conn)
         )
     async with mill.running():
-        assert (await receiver.came()).data["batch_id"] == str(batch.id)
+        assert (await receiver.wait_for()).data["batch_id"] == str(batch.id)
     await asyncio.to_thread(mill.sync.close)
 
 
-async def test_by_sql_the_same_can_be_said(
+async def test_targets_can_be_added_in_sql(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -117,15 +117,15 @@ async def test_by_sql_the_same_can_be_said(
         await mill.submit(work, [0])
         options = f'{{"notify": ["{receiver.url}"]}}'
         submit = "select batchmill.submit('work', '[{\"payload\": 1}]', %s)"
-        found = one(sql, submit, options)[0]
-        assert (await receiver.came()).data["batch_id"] == found["batch_id"]
+        answer = one(sql, submit, options)[0]
+        assert (await receiver.wait_for()).data["batch_id"] == answer["batch_id"]
         for wrong in ('{"notify": "x"}', '{"notify": [1]}', '{"notify": [null]}'):
             with pytest.raises(psycopg.Error) as refused:
                 sql.execute(submit.encode(), [wrong])
             assert refused.value.sqlstate == "BM002"
 
 
-async def test_a_batch_in_several_calls_is_told_once(
+async def test_a_batch_submitted_in_several_calls_is_delivered_once(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -136,7 +136,7 @@ async def test_a_batch_in_several_calls_is_told_once(
     assert len(receiver.deliveries) == 1
 
 
-async def test_a_repeated_submit_registers_nobody_twice(mill: Mill, receiver: Receiver) -> None:
+async def test_a_repeated_submit_registers_its_target_once(mill: Mill, receiver: Receiver) -> None:
     work = work_on(mill)
     first = await mill.submit(work, [1], notify=receiver.url, idempotency_key="k")
     again = await mill.submit(work, [1], notify=receiver.url, idempotency_key="k")
@@ -171,7 +171,7 @@ async def test_a_repeated_submit_registers_nobody_twice(mill: Mill, receiver: Re
         "{url}" + "a" * 2_000,
     ],
 )
-async def test_what_is_no_target_is_refused_and_nothing_is_written(
+async def test_an_invalid_target_is_refused_and_nothing_is_written(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection, target: str
 ) -> None:
     target = target.replace("{url}", receiver.url)
@@ -184,13 +184,13 @@ async def test_what_is_no_target_is_refused_and_nothing_is_written(
     ):
         with pytest.raises(InvalidInput):
             await attempt
-    assert rows(sql, NO_TRACE) == [(0,), (0,)]
+    assert rows(sql, COUNTS) == [(0,), (0,)]
     assert one(sql, "select count(*) from batchmill.batches") == (1,)
 
 
 @pytest.mark.parametrize("target", [7, [7], {"url": "https://example.org"}, [None]])
-async def test_what_is_no_text_is_refused(mill: Mill, target: Any) -> None:
-    with pytest.raises(InvalidInput, match="list of URLs and mail addresses"):
+async def test_a_target_that_is_not_text_is_refused(mill: Mill, target: Any) -> None:
+    with pytest.raises(InvalidInput, match="list of URLs and email addresses"):
         await mill.submit(work_on(mill), [1], notify=target)
 
 
@@ -216,15 +216,15 @@ async def test_an_address_that_is_not_public_is_refused(
         batch.notify(url),
         mill.webhooks.save(url),
     ):
-        with pytest.raises(InvalidInput, match="off limits"):
+        with pytest.raises(InvalidInput, match="not allowed"):
             await attempt
-    assert rows(sql, NO_TRACE) == [(0,), (0,)]
+    assert rows(sql, COUNTS) == [(0,), (0,)]
 
 
-async def test_an_address_that_came_around_the_check_is_not_called(
+async def test_a_forbidden_address_that_bypassed_the_check_is_not_called(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
-    """What was registered by SQL, or has changed its name's address since."""
+    """It was registered with SQL, or its name has a different address since."""
     work = work_on(mill)
     await mill.webhooks.save(receiver.url)
     batch = await mill.submit(work, [1])
@@ -236,7 +236,7 @@ async def test_an_address_that_came_around_the_check_is_not_called(
     assert receiver.deliveries == []
 
 
-async def test_a_batch_tells_at_most_20(mill: Mill, receiver: Receiver) -> None:
+async def test_a_batch_has_at_most_20_targets(mill: Mill, receiver: Receiver) -> None:
     work = work_on(mill)
     many = [f"{n}@example.org" for n in range(20)]
     batch = await mill.submit(work, [1], notify=many)
@@ -245,7 +245,7 @@ async def test_a_batch_tells_at_most_20(mill: Mill, receiver: Receiver) -> None:
     assert len(await batch.notify(many[0])) == 20
 
 
-async def test_without_settings_for_mail_an_address_is_refused(
+async def test_a_mail_address_is_refused_without_mail_settings(
     receiver: Receiver, dsn: str, sql: psycopg.Connection
 ) -> None:
     async with Mill(dsn) as mill:
@@ -255,7 +255,7 @@ async def test_without_settings_for_mail_an_address_is_refused(
         assert nothing_is_left(sql)
 
 
-async def test_without_the_libraries_nobody_is_registered(
+async def test_a_webhook_is_refused_without_the_notify_extra(
     receiver: Receiver, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handlers, "find_spec", lambda _: None)
@@ -265,7 +265,7 @@ async def test_without_the_libraries_nobody_is_registered(
             await mill.webhooks.save(receiver.url)
 
 
-async def test_where_no_worker_can_tell_it_waits(
+async def test_a_delivery_waits_for_a_worker_with_the_notify_extra(
     mill: Mill, receiver: Receiver, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = work_on(mill)
@@ -274,13 +274,13 @@ async def test_where_no_worker_can_tell_it_waits(
         bare.setattr(handlers, "find_spec", lambda _: None)
         async with mill.on(dsn).running():
             await batch.wait()
-    job = (await only(batch)).job_id
+    job = (await only_notification(batch)).job_id
     assert job and (await mill.job(job).get()).state == "ready"
     async with mill.running():
-        assert await mill.job(job).result() == "It answered 204."
+        assert await mill.job(job).result() == "The webhook answered 204."
 
 
-async def test_unknown_things_are_not_found(mill: Mill, receiver: Receiver) -> None:
+async def test_unknown_batches_and_webhooks_are_not_found(mill: Mill, receiver: Receiver) -> None:
     for attempt in (
         mill.batch(uuid4()).notify(receiver.url),
         mill.batch(uuid4()).notifications(),
@@ -294,9 +294,7 @@ async def test_unknown_things_are_not_found(mill: Mill, receiver: Receiver) -> N
             await attempt
 
 
-async def test_webhooks_are_listed_and_show_their_secrets_only_when_asked(
-    mill: Mill, receiver: Receiver
-) -> None:
+async def test_save_returns_the_secret_and_lists_do_not(mill: Mill, receiver: Receiver) -> None:
     hook = await mill.webhooks.save(receiver.url)
     assert (await mill.webhooks.save(receiver.url)) == hook
     (listed,) = await mill.webhooks.all()
@@ -307,7 +305,7 @@ async def test_webhooks_are_listed_and_show_their_secrets_only_when_asked(
     assert await mill.webhooks.all() == []
 
 
-async def test_a_batch_that_is_deleted_takes_its_notifications_along(
+async def test_deleting_a_batch_deletes_its_notifications(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -324,7 +322,7 @@ async def test_a_batch_that_is_deleted_takes_its_notifications_along(
     assert receiver.deliveries == []
 
 
-async def test_a_delivery_outlives_a_batch_that_expires(
+async def test_a_delivery_outlives_its_expired_batch(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection, dsn: str
 ) -> None:
     work = work_on(mill)
@@ -337,14 +335,14 @@ async def test_a_delivery_outlives_a_batch_that_expires(
         assert one(sql, "select count(*) from batchmill.batches") == (0,)
         await ahead.limits.resume("task:batchmill.webhook")
     async with mill.on(later(dsn, "1d")).running():
-        assert (await receiver.came()).data["batch_id"] == str(batch.id)
+        assert (await receiver.wait_for()).data["batch_id"] == str(batch.id)
     async with Mill(later(dsn, "3d")) as ahead:
         await ahead.database.value("expire")
     assert one(sql, "select count(*) from batchmill.notifications") == (0,)
 
 
-async def test_the_tasks_that_tell_are_nobodys_to_use(mill: Mill, receiver: Receiver) -> None:
-    """Whoever could submit to them could have others' webhooks called."""
+async def test_delivery_tasks_cannot_be_used_by_callers(mill: Mill, receiver: Receiver) -> None:
+    """A caller who could submit to them could call webhooks of others."""
     await mill.webhooks.save(receiver.url)
     for attempt in (
         mill.submit("batchmill.webhook", [{}]),
@@ -354,5 +352,5 @@ async def test_the_tasks_that_tell_are_nobodys_to_use(mill: Mill, receiver: Rece
     ):
         with pytest.raises(UnknownTask):
             await attempt
-    with pytest.raises(InvalidInput, match="are taken"):
+    with pytest.raises(InvalidInput, match="are reserved"):
         mill.task(name="batchmill.mine")(lambda n: n)

@@ -1,4 +1,4 @@
-"""Secrets are where they have to be, and nowhere else."""
+"""Secrets are stored only where they are needed, and are never logged."""
 
 import logging
 from typing import Any
@@ -10,7 +10,7 @@ from psycopg import sql as q
 
 from batchmill import Mill
 from batchmill.config import NotifySettings
-from batchmill.notify.postbox import Postbox
+from batchmill.notify.mail_config import MailConfig
 from tests.library.tools import rows
 from tests.notify.mailbox import Mailbox
 from tests.notify.receiver import Receiver, status
@@ -22,7 +22,7 @@ TABLES = """select c.relname from pg_class c
 
 
 def holders(sql: psycopg.Connection[Any], text: str) -> set[str]:
-    """The tables in which any row holds the text."""
+    """The tables with a row that contains the text."""
     return {
         name
         for (name,) in rows(sql, TABLES)
@@ -35,16 +35,16 @@ def holders(sql: psycopg.Connection[Any], text: str) -> set[str]:
     }
 
 
-def said(caplog: pytest.LogCaptureFixture) -> str:
-    """Everything that was logged here, but for what the mail server of the test logs of itself."""
+def logged(caplog: pytest.LogCaptureFixture) -> str:
+    """All that was logged, except by the mail server of the test."""
     ours = [record for record in caplog.records if not record.name.startswith("mail")]
     return "\n".join(map(logging.Formatter().format, ours))
 
 
-async def test_the_secret_of_a_webhook_is_there_and_nowhere_else(
+async def test_the_secret_of_a_webhook_is_stored_only_in_its_row(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whether it is refused, gone or told."""
+    """For deliveries that fail, that disable the webhook, and that succeed."""
     caplog.set_level(logging.DEBUG)
     receiver.answers = [status(500), status(410), status(200)]
     work = work_on(mill)
@@ -53,23 +53,23 @@ async def test_the_secret_of_a_webhook_is_there_and_nowhere_else(
     async with mill.running():
         for place in range(3):
             batch = await mill.submit(work, ["fail"], notify=receiver.url)
-            await receiver.came(place + 1)
+            await receiver.wait_for(place + 1)
             await settled(mill, batch)
             await mill.webhooks.enable(hook.id)
     assert hook.secret and rotated.secret
     for secret in (hook.secret, rotated.secret):
         bare = secret.removeprefix("whsec_")
         assert holders(sql, bare) == {"webhooks"}
-        assert bare not in said(caplog) + repr(receiver.deliveries)
+        assert bare not in logged(caplog) + repr(receiver.deliveries)
 
 
-async def test_the_password_of_the_mail_server_is_nowhere(
+async def test_the_password_of_the_mail_server_is_neither_stored_nor_logged(
     mill: Mill,
     sql: psycopg.Connection,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Even if the server repeats it in its answer."""
+    """Not even if the server repeats it in its answer."""
 
     def refuse(*_: Any) -> AuthResult:
         return AuthResult(success=False, handled=False, message=f"535 Not {CANARY}")
@@ -85,11 +85,11 @@ async def test_the_password_of_the_mail_server_is_nowhere(
             job = await settled(mill, batch)
     assert job.attempts[0]["code"] == "mail_login"
     assert holders(sql, CANARY) == set()
-    assert CANARY not in said(caplog)
+    assert CANARY not in logged(caplog)
     assert holders(sql, ADA) == {"notifications"}
 
 
-async def test_payloads_hold_no_address_and_no_secret(
+async def test_payloads_contain_no_addresses_and_no_secrets(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     batch = await mill.submit(work_on(mill), [1], notify=[receiver.url, ADA], delay=3600)
@@ -101,6 +101,6 @@ async def test_payloads_hold_no_address_and_no_secret(
     assert ADA not in str(payloads) and receiver.url not in str(payloads)
 
 
-def test_settings_do_not_show_the_password() -> None:
+def test_the_repr_of_settings_does_not_contain_the_password() -> None:
     settings = NotifySettings(smtp_url=f"smtps://u:{CANARY}@host", mail_from=ADA)
-    assert CANARY not in repr(settings) + repr(Postbox.of(settings))
+    assert CANARY not in repr(settings) + repr(MailConfig.of(settings))

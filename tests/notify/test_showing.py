@@ -1,4 +1,4 @@
-"""The tasks that tell are seen when there is something to see, and are in nobody's way."""
+"""Delivery tasks are shown only when they have work, and they get few slots."""
 
 import psycopg
 import pytest
@@ -11,12 +11,12 @@ from tests.notify.tools import ADA, delivered, work_on
 
 
 async def shown(mill: Mill) -> dict[str, tuple[int, int]]:
-    """What `status` tells of tasks: how many jobs are ready, and how many workers there are."""
-    found = await mill.engine.store.overview.overview()
-    return {task["name"]: (task["ready"], task["workers"]) for task in found.tasks}
+    """What `status` shows for each task: the number of ready jobs and of workers."""
+    overview = await mill.engine.store.overview.overview()
+    return {task["name"]: (task["ready"], task["workers"]) for task in overview.tasks}
 
 
-async def test_they_are_shown_while_something_waits_for_them(
+async def test_delivery_tasks_are_shown_while_deliveries_wait(
     mill: Mill, receiver: Receiver
 ) -> None:
     work = work_on(mill)
@@ -29,7 +29,9 @@ async def test_they_are_shown_while_something_waits_for_them(
         assert await shown(mill) == {"work": (0, 0), "batchmill.webhook": (1, 0)}
 
 
-async def test_lists_of_jobs_show_them_to_those_who_ask(mill: Mill, receiver: Receiver) -> None:
+async def test_job_lists_show_deliveries_only_if_their_task_is_given(
+    mill: Mill, receiver: Receiver
+) -> None:
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1], notify=[receiver.url, ADA])
@@ -41,7 +43,7 @@ async def test_lists_of_jobs_show_them_to_those_who_ask(mill: Mill, receiver: Re
     assert set(mill.tasks) == {"work"}
 
 
-async def test_they_are_registered_by_workers_and_by_those_who_use_them(
+async def test_saving_a_webhook_registers_the_delivery_tasks(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     known = "select array_agg(name order by name) from batchmill.tasks"
@@ -53,7 +55,9 @@ async def test_they_are_registered_by_workers_and_by_those_who_use_them(
 
 
 @pytest.mark.parametrize(("concurrency", "small"), [(1, 1), (9, 1), (100, 10)])
-def test_they_get_a_small_part_of_a_workers_slots(mill: Mill, concurrency: int, small: int) -> None:
+def test_delivery_tasks_get_a_small_part_of_a_workers_slots(
+    mill: Mill, concurrency: int, small: int
+) -> None:
     pools = pools_of(mill, WorkerOptions(concurrency=concurrency))
     assert pools == {"batchmill.webhook": small, "batchmill.email": small}
     larger = WorkerOptions(concurrency=concurrency, pools={"batchmill.webhook": 50})

@@ -1,4 +1,4 @@
-"""Webhooks and notifications are each tenant's own."""
+"""Each tenant has its own webhooks and notifications."""
 
 from uuid import UUID
 
@@ -12,17 +12,19 @@ from tests.notify.receiver import Receiver
 from tests.notify.tools import ADA, delivered, work_on
 
 
-async def test_a_tenant_registers_webhooks_and_is_told(mill: Mill, receiver: Receiver) -> None:
+async def test_a_tenant_registers_a_webhook_and_gets_its_delivery(
+    mill: Mill, receiver: Receiver
+) -> None:
     work = work_on(mill)
     ada = mill.as_tenant("ada")
     hook = await ada.webhooks.save(receiver.url, tenant="bob")
     assert hook.tenant == "ada" and hook.secret
     batch = await ada.submit(work, [1], notify=receiver.url)
-    (told,) = await ada.batch(batch.id).notifications()
-    assert (told.tenant, told.webhook_id) == ("ada", hook.id)
+    (record,) = await ada.batch(batch.id).notifications()
+    assert (record.tenant, record.webhook_id) == ("ada", hook.id)
     await ada.batch(batch.id).notify(ADA)
     async with mill.running():
-        delivery = await receiver.came()
+        delivery = await receiver.wait_for()
         await delivered(mill, mill.batch(batch.id))
     assert delivery.verified_by(hook.secret)["data"]["tenant"] == "ada"
 
@@ -35,7 +37,9 @@ async def test_the_same_url_of_two_tenants_has_two_secrets(mill: Mill, receiver:
     assert len(await mill.webhooks.all()) == 2
 
 
-async def test_what_is_anothers_is_not_there(mill: Mill, receiver: Receiver) -> None:
+async def test_webhooks_and_notifications_of_another_tenant_are_not_found(
+    mill: Mill, receiver: Receiver
+) -> None:
     work = work_on(mill)
     ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
     his = await bob.webhooks.save(receiver.url)
@@ -61,10 +65,10 @@ async def test_what_is_anothers_is_not_there(mill: Mill, receiver: Receiver) -> 
         "update batchmill.webhooks set secret = 'mine'",
         "delete from batchmill.webhooks",
         "update batchmill.notifications set email = 'eve@evil.example', webhook_id = null",
-        "select batchmill.tell_finished('{}', now())",
+        "select batchmill.notify_finished('{}', now())",
     ],
 )
-async def test_the_role_of_tenants_writes_nothing_by_itself(
+async def test_the_tenant_role_cannot_write_directly(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection, statement: str
 ) -> None:
     work = work_on(mill)
@@ -75,10 +79,10 @@ async def test_the_role_of_tenants_writes_nothing_by_itself(
         sql.execute(statement.encode())
 
 
-async def test_a_job_tells_nobody_of_another_tenant(
+async def test_a_delivery_job_cannot_use_notifications_of_another_tenant(
     mill: Mill, receiver: Receiver, mailbox: Mailbox, sql: psycopg.Connection
 ) -> None:
-    """Should a job with a made-up payload ever come about, it reaches nothing."""
+    """A job with a forged payload would not reach any target."""
     work = work_on(mill)
     batch = await mill.submit(work, [1], notify=[receiver.url, ADA], delay=3600)
     await batch.cancel()
@@ -89,7 +93,7 @@ async def test_a_job_tells_nobody_of_another_tenant(
     assert receiver.deliveries == [] and mailbox.mails == []
 
 
-async def test_telling_takes_no_slot_from_the_users_own_work(
+async def test_deliveries_do_not_count_against_the_limits_of_users(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -98,7 +102,7 @@ async def test_telling_takes_no_slot_from_the_users_own_work(
     for name in ("system", "tenant:ada", "tenant:*"):
         await mill.limits.set(name, slots=0)
     async with mill.running():
-        await receiver.came()
+        await receiver.wait_for()
         await delivered(mill, batch)
     assert one(sql, "select count(*) from batchmill.limits where running <> 0") == (0,)
     assert isinstance(batch.id, UUID)

@@ -1,4 +1,4 @@
-"""Calling webhooks, as their receivers see it."""
+"""Webhook deliveries, as their receivers see them."""
 
 import asyncio
 from collections import Counter
@@ -13,10 +13,17 @@ from tests.docs.pages import ROOT, Page
 from tests.invariants import violations
 from tests.library.tools import one
 from tests.notify.receiver import Receiver, status
-from tests.notify.tools import delivered, delivery_of, only, running_later, settled, work_on
+from tests.notify.tools import (
+    delivered,
+    delivery_of,
+    only_notification,
+    running_later,
+    settled,
+    work_on,
+)
 
 
-async def test_a_finished_batch_is_told_with_a_signature_that_a_receiver_can_verify(
+async def test_a_finished_batch_is_delivered_with_a_valid_signature(
     mill: Mill, receiver: Receiver
 ) -> None:
     work = work_on(mill)
@@ -25,14 +32,14 @@ async def test_a_finished_batch_is_told_with_a_signature_that_a_receiver_can_ver
         batch = await mill.submit(
             work, [1, 2, "fail"], notify=receiver.url, labels={"meet": "Spring"}, tenant="default"
         )
-        delivery = await receiver.came()
+        delivery = await receiver.wait_for()
     assert secret and secret.startswith("whsec_")
     record = await batch.get()
     assert record.finished_at is not None
-    told = delivery.verified_by(secret)
-    assert told["type"] == "batch.finished"
-    assert datetime.fromisoformat(told["timestamp"]) == record.finished_at
-    assert told["data"] == {
+    received = delivery.verified_by(secret)
+    assert received["type"] == "batch.finished"
+    assert datetime.fromisoformat(received["timestamp"]) == record.finished_at
+    assert received["data"] == {
         "batch_id": str(batch.id),
         "task": "work",
         "tenant": "default",
@@ -48,14 +55,14 @@ async def test_a_finished_batch_is_told_with_a_signature_that_a_receiver_can_ver
     assert delivery.headers["content-type"] == "application/json"
 
 
-async def test_the_receiver_of_the_documents_takes_what_it_is_sent(
+async def test_the_receiver_in_the_docs_accepts_a_delivery(
     mill: Mill, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = work_on(mill)
     secret = (await mill.webhooks.save(receiver.url)).secret
     async with mill.running():
         batch = await mill.submit(work, [1], notify=receiver.url)
-        delivery = await receiver.came()
+        delivery = await receiver.wait_for()
     page = Page(ROOT / "docs/howto/notifications.md")
     (block,) = (block for block in page.blocks("python") if "class Receiver" in block.text)
     exec(block.text, names := {})
@@ -65,25 +72,25 @@ async def test_the_receiver_of_the_documents_takes_what_it_is_sent(
     assert capsys.readouterr().out == f"{batch.id} completed\n"
 
 
-async def test_another_secret_does_not_verify(mill: Mill, receiver: Receiver) -> None:
+async def test_a_delivery_is_not_signed_with_another_secret(mill: Mill, receiver: Receiver) -> None:
     work = work_on(mill)
     await mill.webhooks.save(receiver.url)
     other = (await mill.webhooks.save(receiver.url, tenant="other")).secret
     async with mill.running():
         await mill.submit(work, [1], notify=receiver.url)
-        delivery = await receiver.came()
+        delivery = await receiver.wait_for()
     assert other and not delivery.signed_by(other)
 
 
-async def test_a_cancelled_batch_is_told(mill: Mill, receiver: Receiver) -> None:
+async def test_a_cancelled_batch_is_delivered(mill: Mill, receiver: Receiver) -> None:
     work = work_on(mill)
     batch = await mill.submit(work, [1], notify=receiver.url, delay=3600)
     await batch.cancel()
     async with mill.running():
-        assert (await receiver.came()).data["state"] == "cancelled"
+        assert (await receiver.wait_for()).data["state"] == "cancelled"
 
 
-async def test_a_batch_that_is_complete_when_it_is_submitted_is_told(
+async def test_a_batch_that_is_complete_at_submit_is_delivered(
     mill: Mill, receiver: Receiver
 ) -> None:
     from batchmill import Item
@@ -92,10 +99,10 @@ async def test_a_batch_that_is_complete_when_it_is_submitted_is_told(
     async with mill.running():
         await (await mill.submit(work, [Item(1, cache_key="k")])).wait()
         batch = await mill.submit(work, [Item(1, cache_key="k")], notify=receiver.url)
-        assert (await receiver.came()).data["batch_id"] == str(batch.id)
+        assert (await receiver.wait_for()).data["batch_id"] == str(batch.id)
 
 
-async def test_two_failures_and_then_success_are_three_deliveries_of_one_message(
+async def test_a_retried_delivery_repeats_the_same_message(
     mill: Mill, receiver: Receiver, dsn: str
 ) -> None:
     receiver.answers = [status(500), status(503), status(200)]
@@ -104,11 +111,11 @@ async def test_two_failures_and_then_success_are_three_deliveries_of_one_message
     assert secret
     async with mill.running():
         batch = await mill.submit(work, [1], notify=receiver.url)
-        await receiver.came(1)
+        await receiver.wait_for(1)
     async with running_later(mill, dsn, "60s"):
-        await receiver.came(2)
+        await receiver.wait_for(2)
     async with running_later(mill, dsn, "600s"):
-        await receiver.came(3)
+        await receiver.wait_for(3)
     async with mill:
         assert (await delivery_of(mill, batch)).state is JobState.COMPLETED
     first, second, third = receiver.deliveries
@@ -118,7 +125,7 @@ async def test_two_failures_and_then_success_are_three_deliveries_of_one_message
     assert all(each.signed_by(secret) for each in receiver.deliveries)
 
 
-async def test_a_receiver_that_is_down_is_called_again_when_it_is_up(
+async def test_a_receiver_that_was_down_is_called_again(
     mill: Mill, receiver: Receiver, dsn: str
 ) -> None:
     work = work_on(mill)
@@ -130,11 +137,11 @@ async def test_a_receiver_that_is_down_is_called_again_when_it_is_up(
         job = await settled(mill, batch)
     assert job.attempts[0]["code"] == "unreachable"
     async with receiver, running_later(mill, dsn, "60s") as ahead:
-        assert await ahead.job(job.id).result() == "It answered 204."
+        assert await ahead.job(job.id).result() == "The webhook answered 204."
     assert len(receiver.deliveries) == 1
 
 
-async def test_gone_disables_the_webhook_and_ends(mill: Mill, receiver: Receiver) -> None:
+async def test_status_410_disables_the_webhook(mill: Mill, receiver: Receiver) -> None:
     receiver.answers = [status(410)]
     work = work_on(mill)
     hook = await mill.webhooks.save(receiver.url)
@@ -147,22 +154,24 @@ async def test_gone_disables_the_webhook_and_ends(mill: Mill, receiver: Receiver
             "webhook_gone",
             1,
         )
-        found = await mill.webhooks.get(hook.id)
-        assert found.disabled_at and found.disabled_because == "It answered 410 Gone."
+        record = await mill.webhooks.get(hook.id)
+        assert record.disabled_at and record.disabled_because == "The webhook answered 410 Gone."
         silent = await mill.submit(work, [2], notify=receiver.url)
         await silent.wait()
-        assert (await only(silent)).job_id is None, "A disabled webhook is told nothing."
+        assert (await only_notification(silent)).job_id is None, (
+            "A disabled webhook gets no deliveries."
+        )
 
         receiver.answers = [status(200)]
         assert (await mill.webhooks.enable(hook.id)).disabled_at is None
         await mill.submit(work, [3], notify=receiver.url)
-        await receiver.came(2)
+        await receiver.wait_for(2)
         await mill.job(job.id).retry()
-        assert await mill.job(job.id).result() == "It answered 200."
+        assert await mill.job(job.id).result() == "The webhook answered 200."
     assert receiver.deliveries[0].id == receiver.deliveries[-1].id
 
 
-async def test_what_was_about_to_be_told_to_a_webhook_that_was_disabled_fails(
+async def test_a_waiting_delivery_to_a_disabled_webhook_fails(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -182,7 +191,7 @@ async def test_a_redirect_is_a_failure_and_not_followed(
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1], notify=receiver.url)
-        await receiver.came()
+        await receiver.wait_for()
     async with mill:
         job = await delivery_of(mill, batch)
     assert (job.state, job.attempts[0]["code"]) == ("scheduled", "webhook_refused")
@@ -190,12 +199,12 @@ async def test_a_redirect_is_a_failure_and_not_followed(
 
 
 @pytest.mark.parametrize("code", [302, 400, 401, 404, 408, 409, 425, 429, 500, 502, 503, 504])
-async def test_any_other_answer_is_tried_again(mill: Mill, receiver: Receiver, code: int) -> None:
+async def test_any_other_error_status_is_retried(mill: Mill, receiver: Receiver, code: int) -> None:
     receiver.answers = [status(code)]
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1], notify=receiver.url)
-        await receiver.came()
+        await receiver.wait_for()
     async with mill:
         assert (await delivery_of(mill, batch)).state is JobState.SCHEDULED
 
@@ -210,14 +219,14 @@ async def test_retry_after_is_honoured(
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1], notify=receiver.url)
-        await receiver.came()
+        await receiver.wait_for()
     async with mill:
         job = await delivery_of(mill, batch)
     now = one(sql, "select now()")[0]
     assert timedelta(minutes=110) < job.run_at - now < timedelta(minutes=130)
 
 
-async def test_a_receiver_that_does_not_answer_is_given_up_and_tried_again(
+async def test_a_receiver_that_does_not_answer_times_out(
     mill: Mill, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from batchmill.fetch.limits import FetchLimits
@@ -239,59 +248,63 @@ async def test_a_receiver_that_does_not_answer_is_given_up_and_tried_again(
     assert job.attempts[0]["code"] == "too_slow"
 
 
-async def test_after_all_attempts_the_delivery_has_failed(
+async def test_a_delivery_fails_after_eight_attempts(
     mill: Mill, receiver: Receiver, dsn: str
 ) -> None:
     receiver.answers = [status(500)]
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1], notify=receiver.url)
-        await receiver.came(1)
+        await receiver.wait_for(1)
     for attempt in range(2, 9):
         async with running_later(mill, dsn, f"{attempt - 1}d"):
-            await receiver.came(attempt)
+            await receiver.wait_for(attempt)
     async with mill:
         job = await delivery_of(mill, batch)
-        assert (await batch.get()).state == "completed", "The batch is none the worse for it."
+        assert (await batch.get()).state == "completed", (
+            "A failed delivery does not affect the batch."
+        )
     assert (job.state, job.attempt) == ("failed", 8)
     assert {each.id for each in receiver.deliveries} == {receiver.deliveries[0].id}
 
 
-async def test_every_generation_is_told_once(
+async def test_every_generation_is_delivered_once(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, [1, "fail"], notify=receiver.url)
         for generation in (1, 2, 3):
-            told = (await receiver.came(generation)).data
-            assert (told["generation"], told["failed"]) == (generation, 1)
+            received = (await receiver.wait_for(generation)).data
+            assert (received["generation"], received["failed"]) == (generation, 1)
             await delivered(mill, batch)
             await batch.retry()
-        await receiver.came(4)
+        await receiver.wait_for(4)
     ids = [each.id for each in receiver.deliveries]
     assert len(set(ids)) == 4
     assert violations(sql) == []
 
 
-async def test_what_is_told_of_a_generation_stays_as_it_was(mill: Mill, receiver: Receiver) -> None:
-    """Also when the batch has been retried before anyone could tell."""
+async def test_a_delivery_has_the_counters_of_its_own_generation(
+    mill: Mill, receiver: Receiver
+) -> None:
+    """Also if the batch is retried before the delivery is sent."""
     work = work_on(mill)
     async with mill.running():
         batch = await mill.submit(work, ["fail"], notify=receiver.url)
-        await receiver.came(1)
+        await receiver.wait_for(1)
         await mill.limits.pause("task:batchmill.webhook")
         await batch.retry()
         await batch.wait()
         await batch.retry()
         await batch.wait()
         await mill.limits.resume("task:batchmill.webhook")
-        await receiver.came(3)
-    told = [(each.data["generation"], each.data["failed"]) for each in receiver.deliveries]
-    assert sorted(told) == [(1, 1), (2, 1), (3, 1)]
+        await receiver.wait_for(3)
+    received = [(each.data["generation"], each.data["failed"]) for each in receiver.deliveries]
+    assert sorted(received) == [(1, 1), (2, 1), (3, 1)]
 
 
-async def test_two_workers_tell_each_batch_once(
+async def test_two_workers_deliver_each_batch_once(
     mill: Mill, receiver: Receiver, sql: psycopg.Connection
 ) -> None:
     work = work_on(mill)
@@ -300,8 +313,8 @@ async def test_two_workers_tell_each_batch_once(
         for batch in batches:
             await batch.wait()
             await delivered(mill, batch)
-    told = Counter(each.data["batch_id"] for each in receiver.deliveries)
-    assert told == {str(batch.id): 1 for batch in batches}
+    received = Counter(each.data["batch_id"] for each in receiver.deliveries)
+    assert received == {str(batch.id): 1 for batch in batches}
     assert len({each.id for each in receiver.deliveries}) == 30
     assert violations(sql) == []
 
@@ -316,21 +329,21 @@ async def test_both_secrets_sign_for_a_day_after_a_rotation(
     assert (await mill.webhooks.save(receiver.url)).secret == second.secret
     async with mill.running():
         await mill.submit(work, [1], notify=receiver.url)
-        delivery = await receiver.came(1)
+        delivery = await receiver.wait_for(1)
     assert delivery.verified_by(first.secret) == delivery.verified_by(second.secret)
     newest_first = delivery.headers["webhook-signature"].split(" ")
     assert len(newest_first) == 2
 
     async with running_later(mill, dsn, "23h") as ahead:
         await ahead.submit(work, [1], notify=receiver.url)
-        assert (await receiver.came(2)).signed_by(first.secret)
+        assert (await receiver.wait_for(2)).signed_by(first.secret)
     async with running_later(mill, dsn, "25h") as ahead:
         await ahead.submit(work, [1], notify=receiver.url)
-        delivery = await receiver.came(3)
+        delivery = await receiver.wait_for(3)
     assert delivery.signed_by(second.secret) and not delivery.signed_by(first.secret)
 
 
-async def test_rotating_again_drops_the_oldest_secret_at_once(
+async def test_a_second_rotation_removes_the_oldest_secret_immediately(
     mill: Mill, receiver: Receiver
 ) -> None:
     work = work_on(mill)
@@ -338,21 +351,21 @@ async def test_rotating_again_drops_the_oldest_secret_at_once(
     secrets = [hook.secret] + [(await mill.webhooks.rotate(hook.id)).secret for _ in range(2)]
     async with mill.running():
         await mill.submit(work, [1], notify=receiver.url)
-        delivery = await receiver.came()
+        delivery = await receiver.wait_for()
     assert [delivery.signed_by(secret or "") for secret in secrets] == [False, True, True]
 
 
-async def test_a_webhook_that_was_deleted_is_not_called(mill: Mill, receiver: Receiver) -> None:
+async def test_a_deleted_webhook_is_not_called(mill: Mill, receiver: Receiver) -> None:
     work = work_on(mill)
     hook = await mill.webhooks.save(receiver.url)
-    about_to_be_told = await mill.submit(work, [1], notify=receiver.url, delay=3600)
-    await about_to_be_told.cancel()
+    waiting = await mill.submit(work, [1], notify=receiver.url, delay=3600)
+    await waiting.cancel()
     later = await mill.submit(work, [1], notify=receiver.url)
     await mill.webhooks.delete(hook.id)
     async with mill.running():
         await later.wait()
-        (job,) = await delivered(mill, about_to_be_told)
+        (job,) = await delivered(mill, waiting)
     assert job.result == "The webhook or its batch was deleted."
-    assert (await only(later)).job_id is None
-    assert (await only(later)).url is None
+    assert (await only_notification(later)).job_id is None
+    assert (await only_notification(later)).url is None
     assert receiver.deliveries == []

@@ -1,4 +1,4 @@
-"""What several of these tests need."""
+"""Helpers that several of these tests use."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ ADA = "ada@example.org"
 
 
 def work_on(mill: Mill) -> Any:
-    """A task whose jobs fail if they are told to, once."""
+    """A task that fails if its payload is "fail". It has one attempt."""
 
     @mill.task(retry=Retry(attempts=1), entry=True)
     async def work(outcome: Any) -> Any:
@@ -24,25 +24,25 @@ def work_on(mill: Mill) -> Any:
 
 
 async def delivered(mill: Mill, batch: Batch) -> list[JobRecord]:
-    """Waits until everyone has been told, or will not be."""
+    """Waits until all notifications of the batch have been sent or have failed."""
     jobs = [mill.job(each.job_id) for each in await batch.notifications() if each.job_id]
     return [await job._ended() for job in jobs]
 
 
-async def only(batch: Batch) -> NotificationRecord:
-    (found,) = await batch.notifications()
-    return found
+async def only_notification(batch: Batch) -> NotificationRecord:
+    (record,) = await batch.notifications()
+    return record
 
 
 async def delivery_of(mill: Mill, batch: Batch) -> JobRecord:
-    """The job that tells the one who is told, as it stands."""
-    job_id = (await only(batch)).job_id
+    """The current record of the job that sends the only notification."""
+    job_id = (await only_notification(batch)).job_id
     assert job_id is not None
     return await mill.job(job_id).get()
 
 
 async def settled(mill: Mill, batch: Batch) -> JobRecord:
-    """The same once it has ended, or will try again."""
+    """The same record once the job has ended or waits for a retry."""
     (job,) = await all_settled(mill, batch)
     return job
 
@@ -58,7 +58,7 @@ async def all_settled(mill: Mill, batch: Batch) -> list[JobRecord]:
 
 @asynccontextmanager
 async def running_later(mill: Mill, dsn: str, offset: str) -> AsyncIterator[Mill]:
-    """A worker whose clock is that much ahead."""
+    """A worker whose clock is ahead by this offset."""
     ahead = mill.on(later(dsn, offset))
     async with ahead.running():
         yield ahead

@@ -1,7 +1,7 @@
-"""What a server's memory does under connections that never finish a request.
+"""Measures the memory of a server with connections that never finish a request.
 
 `python -m tests.service.attack` opens 100 connections that send 3 MB of headers each, and 100 that
-send half a request, and prints the memory of the server and how many connections it still has.
+send half a request. It prints how many connections stay open and how much the memory grows.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ HALVES = (
 
 
 async def attack(server: Program, texts: list[bytes]) -> tuple[int, float]:
-    """How many of the connections are still open after a while, and how much memory that took."""
+    """Returns the number of connections that are open after a minute, and the memory growth."""
     client = await server.client()
     await client.get("/healthz")
     url, before = client.base_url, memory(server.process.pid, "VmRSS")
@@ -60,10 +60,10 @@ async def main() -> None:
     with packaged_server() as postgres, tempfile.TemporaryDirectory() as files:
         dsn = create_database(postgres.dsn, "attack")
         with Program("migrate", "up", DATABASE_URL=dsn) as migrating:
-            assert await migrating.end(None) == 0, migrating.said
+            assert await migrating.end(None) == 0, migrating.stderr
         with serve(dsn, Path(files)) as server:
             for name, texts in (
-                ("headers without end", [HEADERS] * CONNECTIONS),
+                ("endless headers", [HEADERS] * CONNECTIONS),
                 ("half requests", [*HALVES] * (CONNECTIONS // len(HALVES))),
             ):
                 began = time.monotonic()

@@ -1,7 +1,7 @@
-"""Large bodies, several at once, and what they cost: the server's memory, and others' time.
+"""Sends several large bodies at once. Measures the server's memory and the delay of other requests.
 
-The tests send some megabytes; `python -m tests.service.bodies 16` sends six bodies of 16 MiB each.
-Names of kinds may follow.
+The tests send a few megabytes. `python -m tests.service.bodies 16` sends six bodies of 16 MiB of
+each kind. Further arguments select kinds.
 """
 
 import asyncio
@@ -43,8 +43,8 @@ class Body:
 
 @dataclass(frozen=True)
 class Cost:
-    """Memory beyond what the server had before, in megabytes; the longest that another's request
-    took, in seconds; the statuses of the answers."""
+    """`growth` is the memory growth of the server in megabytes. `longest` is the duration of the
+    slowest request of another client in seconds."""
 
     growth: float
     longest: float
@@ -60,7 +60,7 @@ def body(kind: str, size: int) -> Body:
             return Body(f'{{"task":"keep",{options},"items":[1]}}'.encode())
         case "labels":
             return Body(f'{{"task":"keep","labels":{lists(size)},"items":[1]}}'.encode())
-        case "names of jobs":
+        case "unknown job fields":
             job = "{" + ",".join(f'"{n}":1' for n in range(150_000)) + "}"
             return batch("jobs", ",".join([job] * (size // len(job))))
         case "form payload":
@@ -79,7 +79,7 @@ def lists(size: int) -> str:
     return "[" + "[]," * (size // 3 - 20) + "[]]"
 
 
-KINDS = (*ITEMS, "one list", "options", "labels", "names of jobs", "form payload")
+KINDS = (*ITEMS, "one list", "options", "labels", "unknown job fields", "form payload")
 
 
 async def cost(server: Program, bodies: list[Body]) -> Cost:
@@ -107,12 +107,12 @@ async def main(megabytes: int, *kinds: str) -> None:
     with packaged_server() as postgres, tempfile.TemporaryDirectory() as files:
         dsn = create_database(postgres.dsn, "bodies")
         with Program("migrate", "up", DATABASE_URL=dsn) as migrating:
-            assert await migrating.end(None) == 0, migrating.said
+            assert await migrating.end(None) == 0, migrating.stderr
         for name in kinds or KINDS:
             with serve(dsn, Path(files), "--no-worker") as server:
                 began = time.monotonic()
-                found = await cost(server, [body(name, megabytes * MEGABYTE)] * 6)
-                print(f"{name:22} {time.monotonic() - began:5.1f} s  {found}", flush=True)
+                measured = await cost(server, [body(name, megabytes * MEGABYTE)] * 6)
+                print(f"{name:22} {time.monotonic() - began:5.1f} s  {measured}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Real servers on the loopback, with a worker inside, and clients to call them.
+"""Servers on the loopback interface, each with a worker, and clients that call them.
 
-Most tests share one server, the house, where each has tenants of its own.
+Most tests share one server (`service`), in which each test has its own tenants.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from batchmill.service.server import configuration
 from tests.library.tools import until
 from tests.postgres import Server, create_database, drop_database
 from tests.service.shop import shop_on
-from tests.service.tools import House, Tenant
+from tests.service.tools import SharedService, Tenant
 
 OPTIONS = WorkerOptions(concurrency=5, grace=1)
 
@@ -35,7 +35,7 @@ Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 async def running(
     app: FastAPI, settings: ServiceSettings | None = None, config: uvicorn.Config | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """`config` is for a server other than that of `batchmill serve`."""
+    """`config` replaces the configuration of `batchmill serve`."""
     config = config or configuration(app, settings or ServiceSettings(), lifespan="on")
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -52,8 +52,8 @@ async def running(
 
 
 @contextmanager
-def running_beside(app: FastAPI) -> Iterator[str]:
-    """In a thread, so that tests with loops of their own can share it; its address."""
+def running_in_thread(app: FastAPI) -> Iterator[str]:
+    """Serves in a thread, so that tests with different event loops can share it. Yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(configuration(app, ServiceSettings(), lifespan="on"))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
@@ -66,55 +66,55 @@ def running_beside(app: FastAPI) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def house(
+def service(
     server: Server, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[House]:
-    dsn = create_database(server.dsn, "house", template)
-    files = tmp_path_factory.mktemp("house") / "artifacts"
+) -> Iterator[SharedService]:
+    dsn = create_database(server.dsn, "service", template)
+    files = tmp_path_factory.mktemp("service") / "artifacts"
     app = create_app(
         shop_on(dsn, files),
         settings=ServiceSettings(
             max_body=200_000, max_file=300_000, max_parts=60, wrong_keys_per_minute=1_000_000
         ),
-        # Tests leave jobs behind that never end.
+        # Some tests leave jobs that never end.
         worker=WorkerOptions(concurrency=1_000, grace=0),
     )
     with (
-        running_beside(app) as url,
+        running_in_thread(app) as url,
         psycopg.connect(dsn, autocommit=True) as sql,
     ):
-        yield House(url, dsn, sql, files, app)
-    drop_database(server.dsn, "house")
+        yield SharedService(url, dsn, sql, files, app)
+    drop_database(server.dsn, "service")
 
 
 @pytest.fixture
-async def ada(house: House) -> AsyncIterator[Tenant]:
-    async with house.tenant() as tenant:
+async def ada(service: SharedService) -> AsyncIterator[Tenant]:
+    async with service.tenant() as tenant:
         yield tenant
 
 
 @pytest.fixture
-async def operator(house: House) -> AsyncIterator[Tenant]:
-    """Who has in hand what all tenants share."""
-    async with house.tenant("default") as tenant:
+async def operator(service: SharedService) -> AsyncIterator[Tenant]:
+    """The tenant that may change tasks and limits, which all tenants share."""
+    async with service.tenant("default") as tenant:
         yield tenant
 
 
 @pytest.fixture
-async def bob(house: House) -> AsyncIterator[Tenant]:
-    async with house.tenant() as tenant:
+async def bob(service: SharedService) -> AsyncIterator[Tenant]:
+    async with service.tenant() as tenant:
         yield tenant
 
 
 @pytest.fixture
 def shop(dsn: str, tmp_path: Path) -> Mill:
-    """A mill with tasks, not open yet: the server opens it."""
+    """A mill with tasks. The server opens it."""
     return shop_on(dsn, tmp_path / "artifacts")
 
 
 @pytest.fixture
 def served(shop: Mill) -> Served:
-    """A server of the test's own, with settings of its own."""
+    """Starts a separate server with the given settings."""
 
     def serve(**settings: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
         given = ServiceSettings(**settings)

@@ -1,6 +1,6 @@
-"""A large file there and back through a server process, and what memory that took.
+"""Uploads and downloads a large file through a server process, and measures the server's memory.
 
-The tests send some hundred megabytes; `python -m tests.service.large 2048` sends two gigabytes.
+The tests send 300 megabytes. `python -m tests.service.large 2048` sends two gigabytes.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ BLOCK = bytes(range(256)) * 4_096
 
 @dataclass(frozen=True)
 class Transfer:
-    """`growth` is how far the memory of the server went beyond what it had before, in megabytes."""
+    """`growth` is the memory growth of the server in megabytes."""
 
     growth: float
     seconds: float
@@ -64,14 +64,14 @@ def memory(pid: int, name: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) / 1024
-    raise AssertionError(f"There is no {name}.")
+    raise AssertionError(f"/proc/{pid}/status has no {name}.")
 
 
 async def main(megabytes: int) -> None:
     with packaged_server() as postgres, tempfile.TemporaryDirectory() as files:
         dsn = create_database(postgres.dsn, "large")
         with Program("migrate", "up", DATABASE_URL=dsn) as migrating:
-            assert await migrating.end(None) == 0, migrating.said
+            assert await migrating.end(None) == 0, migrating.stderr
         with serve(dsn, Path(files)) as server:
             print(await transfer(server, megabytes))
 

@@ -1,4 +1,4 @@
-"""Every operation of the service, as its own description has it, so that none is forgotten."""
+"""Every operation of the service, read from its OpenAPI description so that none is missing."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ DESCRIPTION: dict[str, Any] = create_app(
     Mill("postgresql://nobody@127.0.0.1:1/none"), settings=ServiceSettings()
 ).openapi()
 
-# Bodies that are right in themselves.
+# Valid bodies.
 BODIES: dict[str, Any] = {
     "/v1/batches": {"task": "double", "items": [1]},
     "/v1/batches/{id}/notifications": {"targets": ["ada@example.com"]},
@@ -33,28 +33,28 @@ class Operation:
 
     @property
     def scope(self) -> str:
-        """By what it does: looking, submitting, or what is to last."""
-        if self.concerns_all:
+        """The scope that a key needs for this operation."""
+        if self.needs_operator:
             return "admin"
         if self.method == "GET" or self.path.endswith("/link"):
             return "read"
         return "admin" if self.path.startswith("/v1/schedules") else "submit"
 
     @property
-    def concerns_all(self) -> bool:
+    def needs_operator(self) -> bool:
         return self.path.startswith(("/metrics", "/v1/limits", "/v1/tasks/"))
 
     def request(self, **names: str) -> dict[str, Any]:
-        """What to call the operation with, for things of those names."""
+        """Returns the arguments of `client.request`, with these values in the path."""
         path = self.path
         for name, value in names.items():
             path = path.replace(f"{{{name}}}", value)
-        asked: dict[str, Any] = {"method": self.method, "url": path}
+        arguments: dict[str, Any] = {"method": self.method, "url": path}
         if self.path == "/v1/artifacts":
-            return asked | {"params": {"name": "a.txt"}, "content": b"text"}
+            return arguments | {"params": {"name": "a.txt"}, "content": b"text"}
         if self.method in ("POST", "PUT") and self.path in BODIES:
-            asked["json"] = BODIES[self.path]
-        return asked
+            arguments["json"] = BODIES[self.path]
+        return arguments
 
 
 OPERATIONS = [

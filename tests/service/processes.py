@@ -1,4 +1,4 @@
-"""`batchmill serve` as processes of their own, none of which outlives its test."""
+"""Runs `batchmill` commands as processes that end with their test."""
 
 import asyncio
 import os
@@ -21,14 +21,14 @@ SERVING = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
 
 
 class Program:
-    """The command line, whose words on the way are gathered."""
+    """A `batchmill` process. `stderr` collects what it writes there."""
 
-    before: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
 
     def __init__(self, *words: str, **settings: str):
         env = os.environ | {"BATCHMILL_APP": SHOP} | settings
         self.process = subprocess.Popen(
-            [*self.before, sys.executable, "-m", "batchmill", *words],
+            [*self.prefix, sys.executable, "-m", "batchmill", *words],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -36,7 +36,7 @@ class Program:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.said = ""
+        self.stderr = ""
         self._reading = threading.Thread(target=self._read)
         self._reading.start()
 
@@ -52,21 +52,21 @@ class Program:
     def _read(self) -> None:
         assert self.process.stderr
         for line in self.process.stderr:
-            self.said += line
+            self.stderr += line
 
     async def url(self) -> str:
-        """Where it serves, once it does."""
-        await until(lambda: SERVING.search(self.said) or self.process.poll() is not None)
-        found = SERVING.search(self.said)
-        assert found, self.said
-        return found[1]
+        """Waits until it serves, and returns the URL."""
+        await until(lambda: SERVING.search(self.stderr) or self.process.poll() is not None)
+        match = SERVING.search(self.stderr)
+        assert match, self.stderr
+        return match[1]
 
     async def client(self, **options: Any) -> httpx.AsyncClient:
         return httpx.AsyncClient(base_url=await self.url(), timeout=PATIENCE, **options)
 
-    async def until_said(self, text: str) -> None:
-        await until(lambda: text in self.said or self.process.poll() is not None)
-        assert text in self.said
+    async def wait_for_stderr(self, text: str) -> None:
+        await until(lambda: text in self.stderr or self.process.poll() is not None)
+        assert text in self.stderr
 
     async def end(self, by: signal.Signals | None = signal.SIGTERM) -> int:
         if by:

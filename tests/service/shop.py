@@ -1,4 +1,4 @@
-"""The tasks that these tests submit to; as `mill`, those of a server in a process of its own."""
+"""The tasks that these tests submit to. Server processes import them as `mill`."""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +37,7 @@ def shop_on(dsn: str | None = None, artifacts: Path | None = None) -> Mill:
 
     @mill.task
     async def inner(value: object) -> object:
-        """No entry point: a stage that only the shop itself submits to."""
+        """Not an entry point: tenants cannot submit to it."""
         return value
 
     @mill.task(entry=True, key=lambda payload: payload["club"])

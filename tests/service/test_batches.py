@@ -5,7 +5,7 @@ import httpx
 from tests.service.tools import finished, problem, submitted
 
 
-async def test_a_batch_is_submitted_followed_and_merged(client: httpx.AsyncClient) -> None:
+async def test_a_batch_streams_events_and_returns_merged_results(client: httpx.AsyncClient) -> None:
     batch = await submitted(client, "double", [1, 13, 3])
     assert batch["total"] == 3
     assert (await finished(client, batch))[-1] == "batch_completed"
@@ -15,7 +15,9 @@ async def test_a_batch_is_submitted_followed_and_merged(client: httpx.AsyncClien
     assert results["batch"]["state"] == "partial"
 
 
-async def test_files_in_a_form_make_jobs_and_come_back_as_a_zip(client: httpx.AsyncClient) -> None:
+async def test_files_in_a_form_create_jobs_and_a_zip_has_their_results(
+    client: httpx.AsyncClient,
+) -> None:
     files = [("file", ("a.txt", b"ann", "text/plain")), ("file", ("b.txt", b"bob", "text/plain"))]
     answer = await client.post("/v1/batches", data={"task": "shout"}, files=files)
     assert answer.status_code == 202, answer.text
@@ -31,7 +33,7 @@ async def test_files_in_a_form_make_jobs_and_come_back_as_a_zip(client: httpx.As
     assert archive.content.startswith(b"PK")
 
 
-async def test_a_payload_that_does_not_fit_is_refused(client: httpx.AsyncClient) -> None:
+async def test_a_payload_of_the_wrong_type_is_refused(client: httpx.AsyncClient) -> None:
     answer = await client.post("/v1/batches", json={"task": "double", "items": [1, "x"]})
     assert problem(answer) == (422, "invalid_payload")
     assert (await client.get("/v1/batches")).json() == {"batches": [], "next": None}

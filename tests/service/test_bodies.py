@@ -1,4 +1,4 @@
-"""Bodies that cannot be read, or make no sense: refused with a sentence, and nothing is made."""
+"""Unreadable and invalid bodies are refused with a message, and create nothing."""
 
 import json
 from collections.abc import AsyncIterator
@@ -13,28 +13,28 @@ MOST = 200_000
 WITH_JSON = [each for each in GUARDED if each.method in ("POST", "PUT") and each.path in BODIES]
 
 UNREADABLE = {
-    "nothing": b"",
-    "half": b'{"task": "double", "items": [1',
-    "text": b"hello",
-    "two": b"{} {}",
+    "empty": b"",
+    "truncated": b'{"task": "double", "items": [1',
+    "plain text": b"hello",
+    "two values": b"{} {}",
     "not UTF-8": b'{"task": "\xff\xfe"}',
     "UTF-16": '{"task": "double", "items": [1]}'.encode("utf-16"),
-    "a mark in front": b'\xef\xbb\xbf{"task": "double", "items": [1]}',
+    "byte order mark": b'\xef\xbb\xbf{"task": "double", "items": [1]}',
     "NaN": b'{"task": "double", "items": [NaN]}',
     "infinity": b'{"task": "keep", "items": [-Infinity]}',
-    "a number without end": b'{"task": "keep", "items": [1e999]}',
-    "a number of many digits": b'{"task": "keep", "items": [' + b"9" * 5_000 + b"]}",
-    "a name twice": b'{"task": "double", "task": "keep", "items": [1]}',
-    "a name twice inside": b'{"task": "keep", "items": [{"a": 1, "a": 2}]}',
+    "a number that is too large": b'{"task": "keep", "items": [1e999]}',
+    "a number with too many digits": b'{"task": "keep", "items": [' + b"9" * 5_000 + b"]}",
+    "a duplicate name": b'{"task": "double", "task": "keep", "items": [1]}',
+    "a duplicate name in an item": b'{"task": "keep", "items": [{"a": 1, "a": 2}]}',
     "NUL": b'{"task": "keep", "items": ["\\u0000"]}',
     "NUL in a name": b'{"task": "keep", "items": [{"\\u0000": 1}]}',
-    "half a character": b'{"task": "keep", "items": ["\\ud800"]}',
-    "half a character in a name": b'{"\\udfff": 1, "task": "keep", "items": [1]}',
+    "a lone surrogate": b'{"task": "keep", "items": ["\\ud800"]}',
+    "a lone surrogate in a name": b'{"\\udfff": 1, "task": "keep", "items": [1]}',
     "111 levels": b'{"task": "keep", "items": ' + b"[" * 110 + b"]" * 110 + b"}",
     "60,000 levels": b"[" * 60_000 + b"]" * 60_000,
-    "20,000 objects": b'{"labels":' + b'{"a":' * 20_000 + b"1" + b"}" * 20_001,
+    "20,000 nested objects": b'{"labels":' + b'{"a":' * 20_000 + b"1" + b"}" * 20_001,
 }
-SENSELESS: list[Any] = [
+INVALID: list[Any] = [
     1,
     [],
     {},
@@ -83,9 +83,9 @@ SENSELESS: list[Any] = [
 
 
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
-async def test_what_cannot_be_read_is_refused(body: bytes, ada: Tenant, operator: Tenant) -> None:
+async def test_an_unreadable_body_is_refused(body: bytes, ada: Tenant, operator: Tenant) -> None:
     for operation in WITH_JSON:
-        answer = await send(operator if operation.concerns_all else ada, operation, body)
+        answer = await send(operator if operation.needs_operator else ada, operation, body)
         assert answer.status_code in (400, 422), (str(operation), answer.text)
         problem(answer)
     assert problem(await send(ada, WITH_JSON[0], body)) == (400, "bad_request")
@@ -93,15 +93,15 @@ async def test_what_cannot_be_read_is_refused(body: bytes, ada: Tenant, operator
 
 
 async def send(tenant: Tenant, operation: Operation, body: bytes) -> Any:
-    asked = operation.request(id="00000000-0000-4000-8000-000000000000", name="double")
-    asked.pop("json")
+    arguments = operation.request(id="00000000-0000-4000-8000-000000000000", name="double")
+    arguments.pop("json")
     return await tenant.client.request(
-        **asked, content=body, headers={"Content-Type": "application/json"}
+        **arguments, content=body, headers={"Content-Type": "application/json"}
     )
 
 
-async def test_what_makes_no_sense_is_refused(ada: Tenant) -> None:
-    for body in SENSELESS:
+async def test_an_invalid_batch_is_refused(ada: Tenant) -> None:
+    for body in INVALID:
         answer = await ada.client.post("/v1/batches", json=body)
         assert answer.status_code in (404, 422), (body, answer.text)
         problem(answer)
@@ -109,7 +109,7 @@ async def test_what_makes_no_sense_is_refused(ada: Tenant) -> None:
     assert ada.has_nothing
 
 
-async def test_a_body_may_have_so_many_bytes_and_not_one_more(ada: Tenant) -> None:
+async def test_a_body_over_the_size_limit_is_refused(ada: Tenant) -> None:
     for size, status in ((MOST, 202), (MOST + 1, 413)):
         body = json.dumps({"task": "keep", "items": [""]}).encode()
         body = body.replace(b'""', b'"%b"' % (b"x" * (size - len(body))))
@@ -117,11 +117,11 @@ async def test_a_body_may_have_so_many_bytes_and_not_one_more(ada: Tenant) -> No
         answer = await ada.client.post("/v1/batches", content=body)
         assert answer.status_code == status
     assert problem(answer) == (413, "too_large")
-    found = (await ada.client.get("/v1/batches")).json()["batches"]
-    assert [batch["total"] for batch in found] == [1]
+    batches = (await ada.client.get("/v1/batches")).json()["batches"]
+    assert [batch["total"] for batch in batches] == [1]
 
 
-async def test_a_body_without_an_announced_size_is_bounded_too(ada: Tenant) -> None:
+async def test_a_body_without_a_content_length_is_limited_too(ada: Tenant) -> None:
     async def endless() -> AsyncIterator[bytes]:
         yield b'{"task": "keep", "items": ["'
         for _ in range(100):
@@ -132,12 +132,12 @@ async def test_a_body_without_an_announced_size_is_bounded_too(ada: Tenant) -> N
     assert ada.has_nothing
 
 
-async def test_a_payload_is_as_deep_as_the_library_takes_it(ada: Tenant) -> None:
+async def test_a_payload_with_a_hundred_levels_is_accepted(ada: Tenant) -> None:
     deep = json.loads("[" * 100 + "]" * 100)
     assert (await ada.batch("keep", [deep]))["total"] == 1
 
 
-async def test_many_faults_are_told_in_a_short_answer(ada: Tenant) -> None:
+async def test_an_answer_lists_at_most_a_hundred_faults(ada: Tenant) -> None:
     body = {"task": "double", "jobs": [{"wrong": n} for n in range(5_000)]}
     answer = await ada.client.post("/v1/batches", json=body)
     assert problem(answer) == (422, "invalid_request")
@@ -171,7 +171,7 @@ async def test_many_faults_are_told_in_a_short_answer(ada: Tenant) -> None:
         ("/v1/schedules/" + "x" * 501, {"cron": "0 3 * * *", "task": "double", "payload": 1}),
     ],
 )
-async def test_a_change_that_makes_no_sense_is_refused(
+async def test_an_invalid_limit_or_schedule_is_refused(
     path: str, body: Any, operator: Tenant
 ) -> None:
     answer = await operator.client.put(path, json=body)
@@ -186,7 +186,7 @@ async def test_a_change_that_makes_no_sense_is_refused(
     ["", "x", "ftp://example.com/", "http://127.0.0.1/", "https://[::1]/", "https://a@b@c/",
      "https://example.com:99999/", "https://" + "x" * 2_000, "https://10.0.0.1/\r\nX: y"],
 )  # fmt: skip
-async def test_a_webhook_that_may_not_be_called_is_refused(url: str, ada: Tenant) -> None:
+async def test_a_webhook_with_an_invalid_or_private_url_is_refused(url: str, ada: Tenant) -> None:
     answer = await ada.client.post("/v1/webhooks", json={"url": url})
     assert answer.status_code == 422, answer.text
     problem(answer)

@@ -1,4 +1,4 @@
-"""Clients that nobody knows yet: requests without end, connections without requests, and too many."""
+"""Clients without a key: endless requests, idle connections, and too many connections."""
 
 import asyncio
 import re
@@ -39,49 +39,51 @@ class Connection:
         await self._writer.drain()
 
     async def answer(self) -> int:
-        """The status of the next answer, whose body is read too."""
+        """Reads the next answer with its body. Returns its status."""
         head = await self._reader.readuntil(b"\r\n\r\n")
-        if found := re.search(rb"content-length: (\d+)", head):
-            await self._reader.readexactly(int(found[1]))
+        if length := re.search(rb"content-length: (\d+)", head):
+            await self._reader.readexactly(int(length[1]))
         return int(head.split()[1])
 
-    async def first_answer(self, request: bytes) -> int | None:
-        """The status, or None if the connection was refused without one."""
+    async def try_request(self, request: bytes) -> int | None:
+        """Returns the status, or None if the server closes the connection without an answer."""
         self._writer.write(request)
         try:
             return await self.answer()
         except (ConnectionError, asyncio.IncompleteReadError):
             return None
 
-    async def end(self) -> bytes:
-        """What comes until the server closes the connection."""
-        found = b""
+    async def read_to_end(self) -> bytes:
+        """Reads until the server closes the connection."""
+        data = b""
         try:
-            while some := await self._reader.read(MEGABYTE):
-                found += some
+            while more := await self._reader.read(MEGABYTE):
+                data += more
         except ConnectionError:
             pass
-        return found
+        return data
 
-    async def some(self) -> bytes:
-        """The next megabyte, or what is left."""
+    async def next_megabyte(self) -> bytes:
+        """Reads the next megabyte, or less at the end."""
         try:
             return await self._reader.readexactly(MEGABYTE)
         except asyncio.IncompleteReadError as error:
             return error.partial
 
-    def take_little(self) -> None:
-        """Leaves the kernel little room for what is not read here."""
+    def shrink_receive_buffer(self) -> None:
+        """Lets the kernel buffer little of the data that this client does not read."""
         at = self._writer.get_extra_info("socket")
         at.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
 
     async def first_byte(self) -> None:
-        """Waits for an answer to begin. Asyncio takes a little more, and then reads no more."""
+        """Waits for an answer to begin. Asyncio buffers a little more, and then stops reading."""
         await self._reader.readexactly(1)
 
     async def statuses(self) -> list[int]:
-        """Of all answers until the server closes the connection."""
-        return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", await self.end())]
+        """Returns the statuses of all answers until the server closes the connection."""
+        return [
+            int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", await self.read_to_end())
+        ]
 
     def close(self) -> None:
         self._writer.close()
@@ -156,13 +158,13 @@ async def serving(**settings: Any) -> AsyncIterator[Connect]:
         "a query": (b"GET /?", b"x"),
         "a method": (b"", b"G"),
         "empty lines": (b"", b"\r\n"),
-        "the extension of a chunk": (CHUNKED + b"1;", b"x"),
+        "a chunk extension": (CHUNKED + b"1;", b"x"),
         "a trailer": (CHUNKED + b"0\r\nX: ", b"x"),
         "trailers": (CHUNKED + b"0\r\n", b"X: y\r\n"),
-        "the size of a chunk": (CHUNKED, b"0"),
+        "a chunk size": (CHUNKED, b"0"),
     }.values(),
 )
-async def test_what_has_no_end_is_refused(start: bytes, more: bytes) -> None:
+async def test_an_endless_request_is_refused(start: bytes, more: bytes) -> None:
     async with serving() as connect:
         connection = await connect()
         connection.write(start + more * (3 * MEGABYTE // len(more)))
@@ -170,7 +172,7 @@ async def test_what_has_no_end_is_refused(start: bytes, more: bytes) -> None:
         assert status in (400, 431)
 
 
-async def test_headers_have_a_size_and_a_number() -> None:
+async def test_headers_over_the_limit_of_bytes_or_number_are_refused() -> None:
     async with serving() as connect:
         connection = await connect()
         room = MOST_HEADER_BYTES - len(b"GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n")
@@ -185,7 +187,7 @@ async def test_headers_have_a_size_and_a_number() -> None:
         assert await connection.statuses() == [431]
 
 
-async def test_large_headers_do_not_count_what_comes_before_them() -> None:
+async def test_the_header_limit_applies_to_each_request_separately() -> None:
     async with serving() as connect:
         connection = await connect()
         large = GET[:-2] + b"X: " + b"x" * 60_000 + b"\r\n\r\n"
@@ -196,15 +198,15 @@ async def test_large_headers_do_not_count_what_comes_before_them() -> None:
 
 
 @pytest.mark.parametrize("begin", [b"", b"\r\n", b"GET / HTT", START, START + b"Content-Length: 5"])
-async def test_headers_that_do_not_come_are_not_waited_for(begin: bytes) -> None:
+async def test_a_client_that_does_not_send_headers_is_disconnected(begin: bytes) -> None:
     async with serving(header_seconds=0.2) as connect:
         connection = await connect()
         connection.write(begin)
-        # Nobody who has asked for nothing gets an answer.
+        # A client that has sent no request gets no answer.
         assert await connection.statuses() == ([408] if begin.strip() else [])
 
 
-async def test_headers_that_come_byte_by_byte_are_not_waited_for() -> None:
+async def test_a_client_that_sends_headers_byte_by_byte_is_disconnected() -> None:
     async with serving(header_seconds=0.5) as connect:
         connection = await connect()
         answers = asyncio.create_task(connection.statuses())
@@ -217,7 +219,7 @@ async def test_headers_that_come_byte_by_byte_are_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("begin", [SIZED, SIZED + b"x" * 1_000, CHUNKED, CHUNKED + b"5\r\nhel"])
-async def test_a_body_that_does_not_come_is_not_waited_for(begin: bytes) -> None:
+async def test_a_client_that_does_not_send_its_body_is_disconnected(begin: bytes) -> None:
     async with serving(body_seconds=0.2, body_rate=10_000) as connect:
         connection = await connect()
         connection.write(begin)
@@ -225,7 +227,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(begin: bytes) -> None
 
 
 @pytest.mark.parametrize("more", [b"1\r\nx\r\n", b"1;" + b"x" * 200 + b"\r\nx\r\n"])
-async def test_a_body_that_comes_byte_by_byte_is_not_waited_for(more: bytes) -> None:
+async def test_a_client_that_sends_its_body_byte_by_byte_is_disconnected(more: bytes) -> None:
     async with serving(body_seconds=0.5, body_rate=1_000) as connect:
         connection = await connect()
         connection.write(CHUNKED)
@@ -238,28 +240,28 @@ async def test_a_body_that_comes_byte_by_byte_is_not_waited_for(more: bytes) -> 
         assert await answers == [408]
 
 
-async def test_a_slow_body_that_comes_on_is_taken() -> None:
+async def test_a_slow_body_above_the_minimum_rate_is_accepted() -> None:
     async with serving(body_seconds=0.5, body_rate=1_000) as connect:
         connection = await connect()
         connection.write(SIZED)
-        # Three periods and more, at several times the rate that there has to be.
+        # Four periods of `body_seconds`, at far more than the minimum rate.
         for _ in range(20):
             await connection.send(b"x" * 5_000)
             await asyncio.sleep(0.1)
         assert await connection.answer() == 200
 
 
-async def test_a_body_that_the_server_has_not_asked_for_is_not_late() -> None:
+async def test_the_body_timeout_does_not_start_before_100_continue() -> None:
     async with serving(body_seconds=0.1) as connect:
         connection = await connect()
         held = b"GET /hold HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
         connection.write(held)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1.5):
-                await connection.end()
+                await connection.read_to_end()
 
 
-async def test_a_body_that_nobody_reads_ends_the_connection() -> None:
+async def test_a_connection_serves_another_request_after_an_unread_body() -> None:
     async with serving() as connect:
         connection = await connect()
         connection.write(SIZED.replace(b"POST / ", b"POST /refuse ") + b"x")
@@ -268,12 +270,12 @@ async def test_a_body_that_nobody_reads_ends_the_connection() -> None:
         assert await connection.answer() == 200
 
 
-async def test_an_idle_connection_is_closed_whatever_dribbles_in() -> None:
+async def test_an_idle_connection_that_sends_only_empty_lines_is_closed() -> None:
     async with serving(idle_seconds=0.3, header_seconds=0.3) as connect:
         connection = await connect()
         connection.write(GET)
         assert await connection.answer() == 200
-        rest = asyncio.create_task(connection.end())
+        rest = asyncio.create_task(connection.read_to_end())
         while not rest.done():
             connection.write(b"\r\n")
             await asyncio.wait([rest], timeout=0.02)
@@ -284,50 +286,50 @@ LONG = b"GET /long HTTP/1.1\r\nHost: a\r\n"
 UNREAD = {
     "one answer, kept open": LONG + b"\r\n",
     "one answer, then closed": LONG + b"Connection: close\r\n\r\n",
-    "answers behind one another": (LONG + b"\r\n").replace(b"/long", b"/some") * 15,
-    "small answers behind one another": (LONG + b"\r\n").replace(b"/long", b"/small") * 15,
-    "an answer before its body is sent": b"POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked"
+    "pipelined answers": (LONG + b"\r\n").replace(b"/long", b"/some") * 15,
+    "small pipelined answers": (LONG + b"\r\n").replace(b"/long", b"/small") * 15,
+    "an answer to half a request": b"POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked"
     b"\r\n\r\n" + b"186a0\r\n" + b"x" * 100_000 + b"\r\n",
 }
 
 
 @pytest.mark.parametrize("text", UNREAD.values(), ids=UNREAD)
-async def test_a_client_that_reads_no_answer_is_dropped(
+async def test_a_client_that_does_not_read_its_answer_is_disconnected(
     text: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO"):
         async with serving(patience=1, idle_seconds=600, body_seconds=600) as connect:
             for _ in range(4):
                 connection = await connect()
-                connection.take_little()
+                connection.shrink_receive_buffer()
                 connection.write(text)
                 await connection.first_byte()
-            await until(lambda: caplog.text.count("did not read: dropped") == 4)
+            await until(lambda: caplog.text.count("did not read the response") == 4)
 
 
-async def test_a_client_that_reads_slowly_is_served_to_the_end() -> None:
+async def test_a_client_that_reads_slowly_gets_the_whole_answer() -> None:
     async with serving(patience=1) as connect:
         connection = await connect()
         connection.write(LONG + b"\r\n")
         size = 0
-        # Three times as long as a client may read nothing.
+        # This takes three times as long as the server's patience.
         while size < 12 * MEGABYTE:
-            size += len(await connection.some())
+            size += len(await connection.next_megabyte())
             await asyncio.sleep(0.25)
 
 
 AMBIGUOUS = {
-    "two kinds of length": b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "the other way round": b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
-    "two lengths": b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+    "length, then chunked": b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunked, then length": b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    "two different lengths": b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
     "the same length twice": b"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
     "lengths in a list": b"Content-Length: 5, 5\r\n\r\nhello",
     "a length with a sign": b"Content-Length: +5\r\n\r\nhello",
-    "a length below nothing": b"Content-Length: -5\r\n\r\nhello",
-    "a length beyond all": b"Content-Length: 99999999999999999999999\r\n\r\nhello",
+    "a negative length": b"Content-Length: -5\r\n\r\nhello",
+    "a huge length": b"Content-Length: 99999999999999999999999\r\n\r\nhello",
     "an unknown coding": b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     "two codings": b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-    "two codings in two": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+    "two coding headers": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
     "a vertical tab": b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
     "a space before the colon": b"Content-Length : 5\r\n\r\nhello",
     "a folded line": b"X: a\r\n b\r\n\r\n",
@@ -337,17 +339,17 @@ AMBIGUOUS = {
     "NUL": b"X: a\0b\r\n\r\n",
     "two hosts": b"Host: b\r\n\r\n",
     "chunks that end in LF": b"Transfer-Encoding: chunked\r\n\r\n1\na\n0\n\n",
-    "a chunk of hexadecimal size": b"Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n",
-    "a chunk below nothing": b"Transfer-Encoding: chunked\r\n\r\n-1\r\na\r\n0\r\n\r\n",
-    "a chunk that is longer": b"Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
-    "a chunk beyond all": b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffff\r\na\r\n",
-    "an extension over two lines": b"Transfer-Encoding: chunked\r\n\r\n1;a\nb\r\na\r\n0\r\n\r\n",
+    "a chunk size that begins with 0x": b"Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n",
+    "a negative chunk size": b"Transfer-Encoding: chunked\r\n\r\n-1\r\na\r\n0\r\n\r\n",
+    "a chunk over its size": b"Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
+    "a huge chunk size": b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffff\r\na\r\n",
+    "a chunk extension with LF": b"Transfer-Encoding: chunked\r\n\r\n1;a\nb\r\na\r\n0\r\n\r\n",
     "an upgrade with a body": b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 5\r\n\r\nhello",
 }
 
 
 @pytest.mark.parametrize("rest", AMBIGUOUS.values(), ids=AMBIGUOUS)
-async def test_requests_that_can_be_read_in_two_ways_are_refused(rest: bytes) -> None:
+async def test_ambiguous_requests_are_refused(rest: bytes) -> None:
     async with serving() as connect:
         connection = await connect()
         connection.write(START + rest + GET)
@@ -369,14 +371,14 @@ async def test_requests_that_can_be_read_in_two_ways_are_refused(rest: bytes) ->
         b"\0" * 1_000,
     ],
 )
-async def test_what_is_no_request_is_refused(text: bytes) -> None:
+async def test_an_invalid_request_is_refused(text: bytes) -> None:
     async with serving() as connect:
         connection = await connect()
         connection.write(text)
         assert await connection.statuses() == [400]
 
 
-async def test_an_old_client_and_one_that_would_upgrade_are_served_once() -> None:
+async def test_http_1_0_and_upgrade_requests_get_one_answer() -> None:
     async with serving() as connect:
         for text in (
             b"GET / HTTP/1.0\r\n\r\n",
@@ -388,7 +390,7 @@ async def test_an_old_client_and_one_that_would_upgrade_are_served_once() -> Non
             assert await connection.statuses() == [200]
 
 
-async def test_what_comes_after_a_request_does_not_change_its_answer() -> None:
+async def test_invalid_data_after_a_request_does_not_change_its_answer() -> None:
     async with serving() as connect:
         connection = await connect()
         connection.write(GET + b"\0" * 1_000)
@@ -398,17 +400,17 @@ async def test_what_comes_after_a_request_does_not_change_its_answer() -> None:
         assert await connection.statuses() == [200] * 3
 
 
-async def test_a_trailer_is_no_header() -> None:
+async def test_a_trailer_is_not_a_header() -> None:
     async with serving() as connect:
         connection = await connect()
         text = CHUNKED.replace(b"POST", b"GET") + b"1\r\nx\r\n0\r\nAuthorization: x\r\n\r\n"
         connection.write(text + GET[:-2] + b"Connection: close\r\n\r\n")
-        found = await connection.end()
-        assert b'["host","transfer-encoding"]' in found
-        assert b'["host","connection"]' in found
+        answers = await connection.read_to_end()
+        assert b'["host","transfer-encoding"]' in answers
+        assert b'["host","connection"]' in answers
 
 
-async def test_requests_that_wait_behind_others_are_bounded() -> None:
+async def test_pipelined_requests_are_limited() -> None:
     async with serving() as connect:
         connection = await connect()
         connection.write(GET * 16)
@@ -417,7 +419,7 @@ async def test_requests_that_wait_behind_others_are_bounded() -> None:
         assert len(await connection.statuses()) < 100
 
 
-async def test_an_address_has_so_many_connections_and_idle_ones_make_room() -> None:
+async def test_connections_per_address_are_limited_and_idle_ones_are_closed_first() -> None:
     async with serving(connections_per_address=3) as connect:
         idle = [await connect() for _ in range(3)]
         for each in idle:
@@ -427,15 +429,15 @@ async def test_an_address_has_so_many_connections_and_idle_ones_make_room() -> N
         for each in held:
             each.write(GET.replace(b"/", b"/hold", 1))
         for each in idle:
-            assert await each.end() == b""
+            assert await each.read_to_end() == b""
         fourth = await connect()
         assert await fourth.statuses() == [503]
         held[0].close()
-        while await (again := await connect()).first_answer(GET) != 200:
+        while await (again := await connect()).try_request(GET) != 200:
             again.close()
 
 
-async def test_a_trusted_proxy_has_as_many_connections_as_it_needs() -> None:
+async def test_the_limit_per_address_does_not_apply_to_trusted_proxies() -> None:
     async with serving(connections_per_address=3, trusted_proxies=("127.0.0.0/8",)) as connect:
         for _ in range(10):
             each = await connect()
@@ -443,19 +445,19 @@ async def test_a_trusted_proxy_has_as_many_connections_as_it_needs() -> None:
             assert await each.answer() == 200
 
 
-async def test_there_are_so_many_connections_in_all() -> None:
+async def test_the_total_number_of_connections_is_limited() -> None:
     async with serving(connections=20, trusted_proxies=("127.0.0.0/8",)) as connect:
         for _ in range(20):
             (await connect()).write(GET.replace(b"/", b"/hold", 1))
         assert await (await connect()).statuses() == [503]
 
 
-class With256Handles(Program):
-    before = ("prlimit", "--nofile=256")
+class With256Descriptors(Program):
+    prefix = ("prlimit", "--nofile=256")
 
 
-class With80Handles(Program):
-    before = ("prlimit", "--nofile=80")
+class With80Descriptors(Program):
+    prefix = ("prlimit", "--nofile=80")
 
 
 @asynccontextmanager
@@ -468,23 +470,23 @@ async def limited(
             yield server, client
 
 
-async def test_health_is_told_when_more_connect_than_there_are_handles(
+async def test_health_checks_succeed_with_more_clients_than_file_descriptors(
     dsn: str, tmp_path: Path
 ) -> None:
-    async with limited(With256Handles, dsn, tmp_path) as (server, client):
+    async with limited(With256Descriptors, dsn, tmp_path) as (server, client):
         url = client.base_url
         idle = []
         for _ in range(400):
             idle.append(await asyncio.open_connection(url.host, url.port))
-        # Each on a connection of its own, as health checks do it.
+        # Each request uses a new connection, as health checks do.
         for path in ("/healthz", "/readyz", "/v1/batches"):
             answer = await client.get(path, headers={"Connection": "close"}, timeout=5)
             assert answer.status_code == 200, answer.text
-        handles = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
-        assert handles < 200
+        descriptors = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+        assert descriptors < 200
         for _, writer in idle:
             writer.close()
-        assert "out of system resource" not in server.said
+        assert "out of system resource" not in server.stderr
 
 
 async def is_healthy(client: httpx.AsyncClient) -> bool:
@@ -495,9 +497,11 @@ async def is_healthy(client: httpx.AsyncClient) -> bool:
     return answer.status_code == 200
 
 
-async def test_handles_that_ran_out_come_back(dsn: str, tmp_path: Path) -> None:
-    """Whatever used them up: here they are too few for any limit to help."""
-    async with limited(With80Handles, dsn, tmp_path) as (_, client):
+async def test_the_server_recovers_after_it_runs_out_of_file_descriptors(
+    dsn: str, tmp_path: Path
+) -> None:
+    """80 file descriptors are too few for the connection limits to help."""
+    async with limited(With80Descriptors, dsn, tmp_path) as (_, client):
         url = client.base_url
         idle = [await asyncio.open_connection(url.host, url.port) for _ in range(100)]
 

@@ -1,4 +1,4 @@
-"""The service does what its description says, whatever it is called with."""
+"""The answers of the service conform to its OpenAPI description, for any call."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.service.operations import OPERATIONS, Operation
-from tests.service.tools import House
+from tests.service.tools import SharedService
 
 CHECKS: list[Any] = [
     not_a_server_error,
@@ -37,56 +37,56 @@ BOUNDED = settings(
 )
 
 
-async def test_it_is_shown_in_a_browser_by_files_of_its_own(house: House, page: Page) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    await page.goto(f"{house.url}/docs")
+async def test_the_docs_page_loads_files_of_this_server_only(
+    service: SharedService, page: Page
+) -> None:
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    await page.goto(f"{service.url}/docs")
     await expect(page.get_by_text("/v1/batches/{id}/results").first).to_be_visible()
-    assert all(url.startswith((house.url, "data:")) for url in asked), asked
+    assert all(url.startswith((service.url, "data:")) for url in urls), urls
 
 
 @dataclass(frozen=True)
 class Described:
-    """The description, and things that are there, by how their paths begin."""
+    """The OpenAPI description, and existing resources by the first part of their paths."""
 
     schema: Any
     headers: dict[str, str]
-    things: dict[str, Any]
+    resources: dict[str, Any]
 
     def aim(self, case: Any, operation: Operation) -> None:
-        """At something that is there, so that not all of it ends with 404."""
+        """Replaces ids with existing ones, so that not every call ends with 404."""
         kind = operation.path.removeprefix("/v1/").partition("/")[0]
         for name in ("id", "name"):
-            if kind in self.things and name in (case.path_parameters or {}):
-                case.path_parameters[name] = self.things[kind]
+            if kind in self.resources and name in (case.path_parameters or {}):
+                case.path_parameters[name] = self.resources[kind]
         if isinstance(case.body, dict) and "task" in case.body:
             case.body["task"] = "keep"
 
 
 @pytest.fixture(scope="session")
-def described(house: House) -> Described:
-    headers = {"Authorization": f"Bearer {house.key('default')}"}
-    with httpx.Client(base_url=house.url, headers=headers, timeout=60) as client:
+def described(service: SharedService) -> Described:
+    headers = {"Authorization": f"Bearer {service.key('default')}"}
+    with httpx.Client(base_url=service.url, headers=headers, timeout=60) as client:
         body = {"task": "keep", "items": [1, {"a": None}]}
         batch = client.post("/v1/batches", json=body).json()
         client.get(batch["links"]["events"])
         jobs = client.get(batch["links"]["jobs"]).json()["jobs"]
         file = client.put("/v1/artifacts?name=a", content=b"text").json()
-    things = {
+    resources = {
         "batches": batch["id"],
         "jobs": jobs[0]["id"],
         "artifacts": file["id"],
         "limits": "tenant:described",
         "tasks": "shout",
     }
-    schema = schemathesis.openapi.from_url(f"{house.url}/openapi.json")
-    return Described(schema, headers, things)
+    schema = schemathesis.openapi.from_url(f"{service.url}/openapi.json")
+    return Described(schema, headers, resources)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_no_call_gets_an_answer_that_is_not_described(
-    operation: Operation, described: Described
-) -> None:
+def test_every_answer_is_described(operation: Operation, described: Described) -> None:
     called = described.schema[operation.path][operation.method]
     modes = [called.as_strategy(generation_mode=GenerationMode.POSITIVE)]
     if called.body or any(called.iter_parameters()):

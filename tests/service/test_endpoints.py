@@ -1,4 +1,4 @@
-"""Each endpoint, the way it is meant."""
+"""The endpoints of the service, with valid requests and with invalid parameters."""
 
 import json
 from typing import Any
@@ -11,15 +11,15 @@ from batchmill.service import create_app
 from tests.service.tools import Tenant, problem
 
 
-async def test_jobs_are_listed_and_looked_at(ada: Tenant) -> None:
+async def test_jobs_are_listed_and_shown(ada: Tenant) -> None:
     batch = await ada.batch(items=[1, 13])
     await ada.finished(batch)
-    found = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
-    assert [(job["position"], job["state"], job["code"]) for job in found] == [
+    listed = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
+    assert [(job["position"], job["state"], job["code"]) for job in listed] == [
         (0, "completed", None),
         (1, "failed", "unlucky"),
     ]
-    good, bad = [(await ada.client.get(f"/v1/jobs/{job['id']}")).json() for job in found]
+    good, bad = [(await ada.client.get(f"/v1/jobs/{job['id']}")).json() for job in listed]
     assert (good["result"], good["error"]) == (2, None)
     assert (bad["attempts"][0]["code"], bad["error"]["message"]) == (
         "unlucky",
@@ -56,7 +56,7 @@ async def test_batches_and_jobs_are_cancelled_and_deleted(ada: Tenant) -> None:
     assert problem(await ada.client.get(f"/v1/jobs/{job}")) == (404, "not_found")
 
 
-async def test_jobs_have_options_of_their_own(ada: Tenant) -> None:
+async def test_jobs_have_separate_options(ada: Tenant) -> None:
     jobs = [
         {"payload": 1, "priority": 5, "delay": 600},
         {"payload": 2, "dedup_key": "same"},
@@ -65,12 +65,12 @@ async def test_jobs_have_options_of_their_own(ada: Tenant) -> None:
     ]
     answer = await ada.client.post("/v1/batches", json={"task": "hold", "jobs": jobs})
     assert (answer.status_code, answer.json()["total"], answer.json()["duplicates"]) == (202, 3, 1)
-    found = (await ada.client.get(answer.json()["links"]["jobs"])).json()["jobs"]
-    assert found[0]["priority"] == 5
-    assert found[-1]["run_at"].startswith("2099-12-31T22:00")
+    listed = (await ada.client.get(answer.json()["links"]["jobs"])).json()["jobs"]
+    assert listed[0]["priority"] == 5
+    assert listed[-1]["run_at"].startswith("2099-12-31T22:00")
 
 
-async def test_the_same_key_gives_the_same_batch(ada: Tenant, bob: Tenant) -> None:
+async def test_the_same_idempotency_key_returns_the_same_batch(ada: Tenant, bob: Tenant) -> None:
     body, key = {"task": "double", "items": [1]}, {"Idempotency-Key": "once"}
     first = await ada.client.post("/v1/batches", json=body, headers=key)
     again = await ada.client.post("/v1/batches", json=body, headers=key)
@@ -86,8 +86,8 @@ async def test_the_same_key_gives_the_same_batch(ada: Tenant, bob: Tenant) -> No
 
 
 async def test_tasks_are_listed_paused_and_resumed(ada: Tenant, operator: Tenant) -> None:
-    found = (await ada.client.get("/v1/tasks")).json()["tasks"]
-    assert {"double", "shout", "keep", "hold"} <= {task["name"] for task in found}
+    listed = (await ada.client.get("/v1/tasks")).json()["tasks"]
+    assert {"double", "shout", "keep", "hold"} <= {task["name"] for task in listed}
     assert (await operator.client.post("/v1/tasks/shout/pause")).json()["paused"] is True
     assert (await operator.client.post("/v1/tasks/shout/resume")).json()["paused"] is False
     assert problem(await operator.client.post("/v1/tasks/nothing/pause")) == (404, "not_found")
@@ -107,7 +107,7 @@ async def test_limits_are_set_paused_and_reset(ada: Tenant, operator: Tenant) ->
     assert problem(absent) == (404, "not_found")
 
 
-async def test_schedules_are_made_changed_and_deleted(ada: Tenant, bob: Tenant) -> None:
+async def test_schedules_are_created_changed_and_deleted(ada: Tenant, bob: Tenant) -> None:
     body = {"cron": "0 3 * * *", "task": "double", "payload": 1, "timezone": "Europe/Vienna"}
     for cron in ("0 3 * * *", "0 4 * * *"):
         answer = await ada.client.put("/v1/schedules/every night", json=body | {"cron": cron})
@@ -123,12 +123,12 @@ async def test_schedules_are_made_changed_and_deleted(ada: Tenant, bob: Tenant) 
     assert problem(await ada.client.delete("/v1/schedules/every night")) == (404, "not_found")
 
 
-async def test_payloads_and_results_are_shown_as_they_were_stored(ada: Tenant) -> None:
-    """They are not read and written again, which blocks the event loop if they are large."""
+async def test_stored_json_is_sent_without_parsing_it(ada: Tenant) -> None:
+    """Parsing and encoding large values would block the event loop."""
     batch = await ada.batch("keep", [1])
     await ada.finished(batch)
     (job,) = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
-    ada.house.sql.execute(
+    ada.service.sql.execute(
         """update batchmill.finished set payload = '[1,  2 ]', result = '{"a":  3 }' where id = %s""",
         [job["id"]],
     )
@@ -138,13 +138,13 @@ async def test_payloads_and_results_are_shown_as_they_were_stored(ada: Tenant) -
     assert (await ada.client.get(f"/v1/jobs/{job['id']}/result")).text == '{"a":  3 }'
     body = {"cron": "0 3 * * *", "task": "keep", "payload": 1}
     assert (await ada.client.put("/v1/schedules/nightly", json=body)).status_code == 200
-    ada.house.sql.execute("update batchmill.schedules set payload = '[4,  5 ]'")
+    ada.service.sql.execute("update batchmill.schedules set payload = '[4,  5 ]'")
     answer = await ada.client.get("/v1/schedules")
     assert '"payload":[4,  5 ]' in answer.text
     assert answer.json()["schedules"][0]["cron"] == "0 3 * * *"
 
 
-async def test_the_payload_of_a_schedule_is_small_and_so_are_pages(ada: Tenant) -> None:
+async def test_payloads_and_pages_of_schedules_are_limited_in_bytes(ada: Tenant) -> None:
     body = {"cron": "0 3 * * *", "task": "keep", "payload": "x" * 65_534}
     for n in range(9):
         assert (await ada.client.put(f"/v1/schedules/{n}", json=body)).status_code == 200
@@ -154,23 +154,23 @@ async def test_the_payload_of_a_schedule_is_small_and_so_are_pages(ada: Tenant) 
         assert problem(answer) == (413, code)
     first = (await ada.client.get("/v1/schedules")).json()
     assert len(first["schedules"]) == 4
-    found = await pages(ada, "/v1/schedules", "schedules", 100)
-    assert [each["name"] for each in found] == [str(n) for n in range(9)]
+    listed = await pages(ada, "/v1/schedules", "schedules", 100)
+    assert [each["name"] for each in listed] == [str(n) for n in range(9)]
 
 
-async def test_pages_of_batches_are_bounded_in_bytes(ada: Tenant) -> None:
+async def test_pages_of_batches_are_limited_in_bytes(ada: Tenant) -> None:
     labels = {f"{n:02}" + "x" * 498: "y" * 500 for n in range(64)}
     batches = [(await ada.batch(items=[1], labels=labels))["id"] for _ in range(7)]
     first = (await ada.client.get("/v1/batches?size=1000")).json()["batches"]
     assert len(first) == 5
-    found = await pages(ada, "/v1/batches", "batches", 1_000)
-    assert [each["id"] for each in found] == batches[::-1]
+    listed = await pages(ada, "/v1/batches", "batches", 1_000)
+    assert [each["id"] for each in listed] == batches[::-1]
 
 
 async def test_the_description_is_rendered_once_and_sent_in_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A client that does not read it must not cost much: it needs no key."""
+    """It needs no key, so a client that does not read it must need little memory."""
     app = create_app(Mill("postgresql://nowhere"))
     rendered: list[Any] = []
     described = app.openapi
@@ -192,20 +192,20 @@ async def test_the_description_is_rendered_once_and_sent_in_pieces(
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/docs/swagger-ui/swagger-ui.css"])
-async def test_browsers_do_not_guess_what_the_description_is(path: str, ada: Tenant) -> None:
+async def test_the_description_is_sent_with_nosniff_and_no_cache(path: str, ada: Tenant) -> None:
     answer = await ada.client.get(path)
     assert answer.status_code == 200
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-cache"
 
 
-async def test_the_version_and_the_description_can_be_had_without_a_key(ada: Tenant) -> None:
-    async with httpx.AsyncClient(base_url=ada.house.url) as client:
+async def test_the_version_and_the_description_need_no_key(ada: Tenant) -> None:
+    async with httpx.AsyncClient(base_url=ada.service.url) as client:
         assert (await client.get("/v1/version")).json()["schema_version"] > 3
         assert (await client.get("/openapi.json")).json()["info"]["title"] == "batchmill"
 
 
-async def test_pages_follow_one_another(ada: Tenant) -> None:
+async def test_cursors_return_all_pages_in_order(ada: Tenant) -> None:
     batches = [(await ada.batch(items=range(3)))["id"] for _ in range(5)]
     assert [each["id"] for each in await pages(ada, "/v1/batches", "batches", 2)] == batches[::-1]
     jobs = await pages(ada, f"/v1/batches/{batches[0]}/jobs", "jobs", 1)
@@ -223,21 +223,21 @@ async def test_pages_follow_one_another(ada: Tenant) -> None:
     assert [each["url"][-1] for each in webhooks] == ["0", "1", "2"]
     files = [{"file": {"artifact": (await ada.file())["id"]}} for _ in range(3)]
     at = f"/v1/batches/{(await ada.batch('shout', files))['id']}/artifacts"
-    found = await pages(ada, at, "artifacts", 2, kind="input")
-    assert sorted(each["id"] for each in found) == sorted(
+    listed = await pages(ada, at, "artifacts", 2, kind="input")
+    assert sorted(each["id"] for each in listed) == sorted(
         each["file"]["artifact"] for each in files
     )
 
 
 async def pages(tenant: Tenant, path: str, name: str, size: int, **more: str) -> list[dict]:
-    found, cursor = [], {}
+    listed, cursor = [], {}
     while True:
         answer = await tenant.client.get(path, params={"size": size, **cursor, **more})
         page = answer.json()
         assert len(page[name]) <= size
-        found += page[name]
+        listed += page[name]
         if page["next"] is None:
-            return found
+            return listed
         cursor = {"cursor": page["next"]}
 
 
@@ -276,7 +276,7 @@ async def test_a_cursor_that_was_tampered_with_is_refused(ada: Tenant, bob: Tena
     ["size=0", "size=1001", "size=x", "size=1e3", "size=99999999999999999999", "state=lost",
      "state=", "task=", "task=" + "x" * 501, "cursor=" + "x" * 1_001],
 )  # fmt: skip
-async def test_a_filter_that_makes_no_sense_is_refused(query: str, ada: Tenant) -> None:
+async def test_an_invalid_filter_is_refused(query: str, ada: Tenant) -> None:
     assert problem(await ada.client.get(f"/v1/batches?{query}")) == (422, "invalid_request")
 
 
@@ -286,20 +286,20 @@ async def test_nul_in_a_query_is_refused(query: str, ada: Tenant) -> None:
 
 
 @pytest.mark.parametrize("task", ["'; drop table batches --", "%ff", "\u202e", "../", "%s", "{0}"])
-async def test_a_filter_is_only_compared(task: str, ada: Tenant) -> None:
+async def test_a_filter_is_a_parameter_and_not_part_of_the_query(task: str, ada: Tenant) -> None:
     await ada.batch()
     answer = await ada.client.get("/v1/batches", params={"task": task})
     assert answer.json() == {"batches": [], "next": None}
 
 
 @pytest.mark.parametrize("after", ["-1", "x", "1.5", "٣", "9" * 19, "1\n2"])
-async def test_a_place_in_a_log_that_is_none_is_refused(after: str, ada: Tenant) -> None:
+async def test_an_invalid_event_number_is_refused(after: str, ada: Tenant) -> None:
     batch = await ada.batch()
     answer = await ada.client.get(batch["links"]["events"], params={"after": after})
     assert problem(answer) == (400, "bad_request")
 
 
-async def test_who_is_told_can_be_seen(ada: Tenant) -> None:
+async def test_invalid_notification_targets_are_refused(ada: Tenant) -> None:
     batch = await ada.batch("hold", [1])
     at = f"{batch['links']['self']}/notifications"
     for targets in ([], ["nobody"], ["http://127.0.0.1/"], "a@example.com"):

@@ -1,4 +1,4 @@
-"""Tenants submit to entry points only: over HTTP, through the library, and by SQL."""
+"""Tenants can submit to entry points only: over HTTP, through the library, and with SQL."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,13 +7,13 @@ import psycopg
 import pytest
 
 from batchmill import Mill, NotAnEntryPoint, NotFound
-from tests.service.tools import House, Tenant, problem
+from tests.service.tools import SharedService, Tenant, problem
 
 REFUSED = (403, "not_an_entry_point")
 SCHEDULE = {"cron": "0 3 * * *", "payload": 1}
 
 
-async def test_a_task_that_is_no_entry_point_is_refused(ada: Tenant, operator: Tenant) -> None:
+async def test_a_task_that_is_not_an_entry_point_is_refused(ada: Tenant, operator: Tenant) -> None:
     body = {"task": "inner", "items": [1]}
     for tenant in (ada, operator):
         answer = await tenant.client.post("/v1/batches", json=body)
@@ -22,7 +22,7 @@ async def test_a_task_that_is_no_entry_point_is_refused(ada: Tenant, operator: T
     assert ada.has_nothing
 
 
-async def test_files_that_came_with_a_refused_submit_are_gone(ada: Tenant) -> None:
+async def test_files_of_a_refused_submit_are_deleted(ada: Tenant) -> None:
     fields = {"task": "inner"}
     answer = await ada.client.post(
         "/v1/batches", data=fields, files={"file": ("a.txt", b"text", "text/plain")}
@@ -31,7 +31,7 @@ async def test_files_that_came_with_a_refused_submit_are_gone(ada: Tenant) -> No
     assert ada.has_nothing
 
 
-async def test_a_schedule_starts_entry_points_only(ada: Tenant) -> None:
+async def test_a_tenant_can_schedule_entry_points_only(ada: Tenant) -> None:
     answer = await ada.client.put("/v1/schedules/nightly", json=SCHEDULE | {"task": "inner"})
     assert problem(answer) == REFUSED
     answer = await ada.client.put("/v1/schedules/nightly", json=SCHEDULE | {"task": "double"})
@@ -41,14 +41,14 @@ async def test_a_schedule_starts_entry_points_only(ada: Tenant) -> None:
 
 
 async def test_only_entry_points_are_listed(ada: Tenant) -> None:
-    found = (await ada.client.get("/v1/tasks")).json()["tasks"]
-    assert {task["name"] for task in found} == {"double", "shout", "keep", "hold", "by_club"}
+    tasks = (await ada.client.get("/v1/tasks")).json()["tasks"]
+    assert {task["name"] for task in tasks} == {"double", "shout", "keep", "hold", "by_club"}
 
 
 @pytest.fixture
-def as_ada(house: House) -> Iterator[psycopg.Connection[Any]]:
-    """A transaction that acts for a tenant, without anything of ours between it and Postgres."""
-    with psycopg.connect(house.dsn) as conn:
+def as_ada(service: SharedService) -> Iterator[psycopg.Connection[Any]]:
+    """A transaction with the role of a tenant, directly on Postgres."""
+    with psycopg.connect(service.dsn) as conn:
         conn.execute(
             "select set_config('role', 'batchmill_tenant', true), "
             "set_config('batchmill.tenant', 'ada', true)"
@@ -69,13 +69,15 @@ def as_ada(house: House) -> Iterator[psycopg.Connection[Any]]:
         values ('n', 'inner', '1', '', 'ada', '* * * * *', 'UTC', 'once', now(), 0)""",
     ],
 )
-def test_postgres_refuses_as_well(as_ada: psycopg.Connection[Any], statement: str) -> None:
+def test_postgres_refuses_tasks_that_are_not_entry_points(
+    as_ada: psycopg.Connection[Any], statement: str
+) -> None:
     with pytest.raises(psycopg.Error) as refused:
         as_ada.execute(statement.encode())
     assert refused.value.sqlstate in ("BM014", "42501")
 
 
-async def test_a_mill_of_a_tenant_submits_to_entry_points_and_the_whole_mill_to_any(
+async def test_a_tenant_submits_to_entry_points_only_and_the_mill_to_any_task(
     shop: Mill,
 ) -> None:
     async with shop, shop.running():
@@ -93,7 +95,9 @@ async def test_a_mill_of_a_tenant_submits_to_entry_points_and_the_whole_mill_to_
         assert (await batch.results(timeout=30)).values == [1]
 
 
-async def test_a_server_without_the_code_knows_what_is_an_entry_point(shop: Mill, dsn: str) -> None:
+async def test_a_mill_without_the_code_of_a_task_knows_if_it_is_an_entry_point(
+    shop: Mill, dsn: str
+) -> None:
     await shop.register_tasks()
     await shop.close()
     async with Mill(dsn) as other:
@@ -103,7 +107,7 @@ async def test_a_server_without_the_code_knows_what_is_an_entry_point(shop: Mill
         await ada.submit("double", [1])
 
 
-async def test_a_task_stops_being_an_entry_point_when_it_is_registered_as_none(dsn: str) -> None:
+async def test_registering_a_task_again_changes_whether_it_is_an_entry_point(dsn: str) -> None:
     for is_entry in (True, False, True):
         async with Mill(dsn) as mill:
             mill.task(name="changing", entry=is_entry)(lambda n: n)
@@ -116,7 +120,7 @@ async def test_a_task_stops_being_an_entry_point_when_it_is_registered_as_none(d
                     await other.as_tenant("ada").submit("changing", [1])
 
 
-async def test_a_tenant_pauses_what_others_scheduled_for_it_but_cannot_change_it(
+async def test_a_tenant_can_pause_and_delete_but_not_change_a_schedule_of_the_mill(
     shop: Mill,
 ) -> None:
     async with shop:

@@ -1,4 +1,4 @@
-"""Files over HTTP: handed in as they are, and served so that nobody comes to harm."""
+"""Files over HTTP: uploads, downloads, and the headers that make downloads safe."""
 
 import asyncio
 import hashlib
@@ -19,7 +19,7 @@ MOST = 300_000
 MIB = 1_048_576
 
 
-async def test_a_file_comes_back_as_it_was(ada: Tenant) -> None:
+async def test_an_uploaded_file_is_downloaded_unchanged(ada: Tenant) -> None:
     content = bytes(range(256)) * 1_000
     answer = await ada.client.put(
         "/v1/artifacts",
@@ -33,19 +33,19 @@ async def test_a_file_comes_back_as_it_was(ada: Tenant) -> None:
     assert (file["media_type"], file["kind"], file["downloads"]) == ("application/pdf", "input", 0)
     at = f"/v1/artifacts/{file['id']}"
     assert (await ada.client.get(at)).json() == file
-    found = await ada.client.get(f"{at}/content")
-    assert found.content == content
-    assert found.headers["content-disposition"] == 'attachment; filename="data.pdf"'
-    assert found.headers["x-content-type-options"] == "nosniff"
-    assert "sandbox" in found.headers["content-security-policy"]
+    download = await ada.client.get(f"{at}/content")
+    assert download.content == content
+    assert download.headers["content-disposition"] == 'attachment; filename="data.pdf"'
+    assert download.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in download.headers["content-security-policy"]
     assert (await ada.client.get(at)).json()["downloads"] == 1
     assert (await ada.client.delete(at)).status_code == 204
     assert problem(await ada.client.get(f"{at}/content")) == (404, "not_found")
     assert ada.has_nothing
 
 
-async def test_a_body_of_which_nothing_is_said_is_what_its_name_says(ada: Tenant) -> None:
-    """curl calls every body a form that it was told nothing about."""
+async def test_a_form_content_type_is_replaced_by_the_type_of_the_file_name(ada: Tenant) -> None:
+    """curl sends this content type if none is given."""
     answer = await ada.client.put(
         "/v1/artifacts",
         params={"name": "data.pdf"},
@@ -55,7 +55,9 @@ async def test_a_body_of_which_nothing_is_said_is_what_its_name_says(ada: Tenant
     assert answer.json()["media_type"] == "application/pdf"
 
 
-async def test_a_full_disk_is_told_and_leaves_nothing(dsn: str, disk: Path) -> None:
+async def test_an_upload_to_a_full_disk_returns_507_and_leaves_nothing(
+    dsn: str, disk: Path
+) -> None:
     async with running(create_app(shop_on(dsn, disk / "files"))) as client:
         for size, status in ((8 * MIB, 507), (2 * MIB, 201)):
             answer = await client.put("/v1/artifacts?name=x", content=bytes(size))
@@ -64,7 +66,7 @@ async def test_a_full_disk_is_told_and_leaves_nothing(dsn: str, disk: Path) -> N
             assert len(left) == (status == 201)
 
 
-async def test_a_part_of_a_file_can_be_had(ada: Tenant) -> None:
+async def test_a_range_of_a_file_can_be_downloaded(ada: Tenant) -> None:
     at = f"/v1/artifacts/{(await ada.file(b'0123456789'))['id']}/content"
     etag = (await ada.client.head(at)).headers["etag"]
 
@@ -87,7 +89,7 @@ async def test_a_part_of_a_file_can_be_had(ada: Tenant) -> None:
     assert beyond.headers["content-range"] == "bytes */10"
 
 
-async def test_the_headers_alone_are_no_download(ada: Tenant) -> None:
+async def test_a_head_request_does_not_count_as_a_download(ada: Tenant) -> None:
     file = await ada.file(b"0123456789")
     answer = await ada.client.head(f"/v1/artifacts/{file['id']}/content")
     assert (answer.status_code, answer.headers["content-length"]) == (200, "10")
@@ -112,28 +114,30 @@ async def test_the_headers_alone_are_no_download(ada: Tenant) -> None:
         ("😀" * 60 + ".txt", None),
     ],
 )
-async def test_names_are_made_safe(given: str, stored: str | None, ada: Tenant) -> None:
+async def test_file_names_are_made_safe(given: str, stored: str | None, ada: Tenant) -> None:
     file = await ada.file(name=given)
     if stored is not None:
         assert file["name"] == stored
     assert len(file["name"].encode()) <= 200
     answer = await ada.client.get(f"/v1/artifacts/{file['id']}/content")
-    said = answer.headers["content-disposition"]
-    assert said.startswith('attachment; filename="') and said.isascii()
+    disposition = answer.headers["content-disposition"]
+    assert disposition.startswith('attachment; filename="') and disposition.isascii()
     assert "set-cookie" not in answer.headers
     assert not [path for path in ada.files if "passwd" in path.name]
 
 
 @pytest.mark.parametrize("media_type", ["text/html", "image/svg+xml", "application/xhtml+xml"])
-async def test_what_a_browser_would_run_is_served_as_bytes(media_type: str, ada: Tenant) -> None:
+async def test_files_that_a_browser_would_run_are_served_as_octet_streams(
+    media_type: str, ada: Tenant
+) -> None:
     answer = await ada.client.put(
         "/v1/artifacts",
         params={"name": "x.html"},
         content=b"<script>alert(1)</script>",
         headers={"Content-Type": media_type},
     )
-    found = await ada.client.get(f"/v1/artifacts/{answer.json()['id']}/content")
-    assert found.headers["content-type"] == "application/octet-stream"
+    download = await ada.client.get(f"/v1/artifacts/{answer.json()['id']}/content")
+    assert download.headers["content-type"] == "application/octet-stream"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ async def test_what_a_browser_would_run_is_served_as_bytes(media_type: str, ada:
         ("?name=a", {"Content-Type": "text/" + "x" * 100}),
     ],
 )
-async def test_an_upload_that_makes_no_sense_is_refused(
+async def test_an_upload_with_an_invalid_name_or_type_is_refused(
     query: str, headers: dict[str, str], ada: Tenant
 ) -> None:
     answer = await ada.client.put(f"/v1/artifacts{query}", content=b"text", headers=headers)
@@ -155,13 +159,13 @@ async def test_an_upload_that_makes_no_sense_is_refused(
     assert ada.has_nothing
 
 
-@pytest.mark.parametrize("announced", [True, False])
-async def test_a_file_may_have_so_many_bytes_and_not_one_more(announced: bool, ada: Tenant) -> None:
+@pytest.mark.parametrize("has_length", [True, False])
+async def test_a_file_over_the_size_limit_is_refused(has_length: bool, ada: Tenant) -> None:
     async def chunks(size: int) -> AsyncIterator[bytes]:
         yield b"x" * size
 
     for size in (0, MOST + 1, MOST):
-        content = b"x" * size if announced else chunks(size)
+        content = b"x" * size if has_length else chunks(size)
         answer = await ada.client.put("/v1/artifacts", params={"name": "a"}, content=content)
         if size > MOST:
             assert problem(answer) == (413, "artifact_too_large")
@@ -190,7 +194,7 @@ FORM_HEAD = (
     ],
     ids=["sized", "chunked", "form"],
 )
-async def test_an_upload_cut_halfway_leaves_nothing(
+async def test_an_upload_that_is_cut_off_leaves_nothing(
     line: str, headers: str, head: bytes, abrupt: bool, ada: Tenant
 ) -> None:
     url = ada.client.base_url
@@ -201,14 +205,16 @@ async def test_an_upload_cut_halfway_leaves_nothing(
         )
         connection.sendall(request.encode() + head + b"x" * 100_000)
         writing = "select count(*) from batchmill.artifacts where tenant = %s and state = 'writing'"
-        await until(lambda: one(ada.house.sql, writing, ada.name) == (1,))
+        await until(lambda: one(ada.service.sql, writing, ada.name) == (1,))
         if abrupt:
             reset = struct.pack("ii", 1, 0)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
     await until(lambda: ada.has_nothing)
 
 
-async def test_a_file_that_work_needs_stays(ada: Tenant, bob: Tenant) -> None:
+async def test_a_file_in_use_cannot_be_deleted_or_used_by_another_tenant(
+    ada: Tenant, bob: Tenant
+) -> None:
     file = await ada.file()
     at = f"/v1/artifacts/{file['id']}"
     payload = {"file": {"artifact": file["id"]}}
@@ -222,13 +228,13 @@ async def test_a_file_that_work_needs_stays(ada: Tenant, bob: Tenant) -> None:
     assert (await ada.client.delete(at)).status_code == 204
 
 
-async def test_files_of_a_batch_are_listed_and_go_with_it(ada: Tenant) -> None:
+async def test_files_of_a_batch_are_listed_and_deleted_with_it(ada: Tenant) -> None:
     file = await ada.file(b"ann")
     batch = await ada.batch("shout", [{"file": {"artifact": file["id"]}}])
     await ada.finished(batch)
     at = batch["links"]["self"]
-    found = (await ada.client.get(f"{at}/artifacts")).json()["artifacts"]
-    assert {(each["kind"], each["name"]) for each in found} == {
+    listed = (await ada.client.get(f"{at}/artifacts")).json()["artifacts"]
+    assert {(each["kind"], each["name"]) for each in listed} == {
         ("input", "a.txt"),
         ("output", "loud.txt"),
     }
@@ -240,8 +246,8 @@ async def test_files_of_a_batch_are_listed_and_go_with_it(ada: Tenant) -> None:
     assert problem(await ada.client.get(f"/v1/artifacts/{file['id']}")) == (404, "not_found")
 
 
-async def test_many_upload_at_once(ada: Tenant) -> None:
+async def test_files_can_be_uploaded_concurrently(ada: Tenant) -> None:
     files = await asyncio.gather(*(ada.file(b"%d" % n * 10_000, f"{n}.txt") for n in range(10)))
     for n, file in enumerate(files):
-        found = await ada.client.get(f"/v1/artifacts/{file['id']}/content")
-        assert found.content == b"%d" % n * 10_000
+        download = await ada.client.get(f"/v1/artifacts/{file['id']}/content")
+        assert download.content == b"%d" % n * 10_000

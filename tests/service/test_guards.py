@@ -1,4 +1,4 @@
-"""Requests that can be read in two ways, texts that nobody can store, and what answers say."""
+"""Ambiguous requests, text that Postgres cannot store, and headers of answers."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.service.operations import BODIES, DESCRIPTION, GUARDED, OPERATIONS
-from tests.service.tools import NOBODY, House, Tenant, problem
+from tests.service.tools import UNKNOWN_ID, SharedService, Tenant, problem
 
 NUL, SURROGATE = "a\0b@example.com", "a\ud800b@example.com"
 
@@ -22,9 +22,9 @@ NUL, SURROGATE = "a\0b@example.com", "a\ud800b@example.com"
         {"task": "elsewhere", "jobs": [{"payload": {"club": "a"}}]},
     ],
 )
-async def test_a_task_with_a_key_needs_one(body: Any, ada: Tenant) -> None:
-    """Also one that this server knows of from a worker elsewhere only."""
-    ada.house.sql.execute(
+async def test_a_submit_without_the_key_of_a_keyed_task_is_refused(body: Any, ada: Tenant) -> None:
+    """The task `elsewhere` is registered only in the database, as if by another process."""
+    ada.service.sql.execute(
         "insert into batchmill.tasks (name, retry, keyed, payload_limit, registered_at, entry) "
         "select 'elsewhere', retry, true, payload_limit, registered_at, true from batchmill.tasks "
         "where name = 'by_club' on conflict do nothing"
@@ -36,13 +36,13 @@ async def test_a_task_with_a_key_needs_one(body: Any, ada: Tenant) -> None:
     answer = await ada.client.put("/v1/schedules/x", json=schedule)
     assert problem(answer)[0] == 422, answer.text
     assert ada.has_nothing
-    ada.house.sql.execute("delete from batchmill.tasks where name = 'elsewhere'")
+    ada.service.sql.execute("delete from batchmill.tasks where name = 'elsewhere'")
 
 
 @pytest.mark.parametrize(
     "id", ["1.0", "+1", "%201", "1_0", "01e1", "0x1", "\u0661", "1.", "-1", ""]
 )
-async def test_numbers_in_addresses_are_digits(id: str, ada: Tenant) -> None:
+async def test_numbers_in_urls_must_be_plain_digits(id: str, ada: Tenant) -> None:
     batch = await ada.batch("hold", [1])
     (job,) = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
     written = id.replace("1", str(job["id"]), 1)
@@ -52,11 +52,13 @@ async def test_numbers_in_addresses_are_digits(id: str, ada: Tenant) -> None:
     assert answer.status_code == 422
 
 
-async def test_a_link_is_written_in_one_way(house: House, ada: Tenant) -> None:
+async def test_a_signed_link_in_another_encoding_is_refused(
+    service: SharedService, ada: Tenant
+) -> None:
     file = await ada.file()
     link = (await ada.client.post(f"/v1/artifacts/{file['id']}/link")).json()["url"]
     path, _, query = link.partition("?")
-    async with house.client() as client:
+    async with service.client() as client:
         assert (await client.get(link)).status_code == 200
         for other in (
             path.replace("/v1/", "/v1%2f"),
@@ -73,7 +75,7 @@ async def test_a_link_is_written_in_one_way(house: House, ada: Tenant) -> None:
     ["Origin", "Idempotency-Key", "Authorization", "Content-Type", "Last-Event-ID", "Range",
      "If-Range", "Sec-Fetch-Site"],
 )  # fmt: skip
-async def test_a_header_that_means_one_thing_comes_once(name: str, ada: Tenant) -> None:
+async def test_a_duplicate_header_is_refused(name: str, ada: Tenant) -> None:
     values = [ada.client.headers.get(name, "x"), "y"]
     headers = [*ada.client.headers.raw, *((name.encode(), each.encode()) for each in values)]
     if name in ada.client.headers:
@@ -84,19 +86,19 @@ async def test_a_header_that_means_one_thing_comes_once(name: str, ada: Tenant) 
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-async def test_answers_are_kept_by_nobody_and_are_what_they_say(
-    operation: Any, house: House, ada: Tenant, operator: Tenant
+async def test_answers_are_sent_with_nosniff_and_no_store(
+    operation: Any, service: SharedService, ada: Tenant, operator: Tenant
 ) -> None:
-    tenant = operator if operation.concerns_all else ada
-    asked = operation.request(id=NOBODY, name="task:double")
-    async with house.client() as stranger:
+    tenant = operator if operation.needs_operator else ada
+    arguments = operation.request(id=UNKNOWN_ID, name="task:double")
+    async with service.client() as stranger:
         for client in (tenant.client, stranger):
-            answer = await client.request(**asked)
+            answer = await client.request(**arguments)
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert answer.headers["Cache-Control"] == "no-store", answer.text
 
 
-async def test_files_may_be_kept_if_they_are_asked_for_again(ada: Tenant) -> None:
+async def test_files_can_be_cached_and_must_be_revalidated(ada: Tenant) -> None:
     file = await ada.file()
     answer = await ada.client.get(f"/v1/artifacts/{file['id']}/content")
     assert answer.headers["Cache-Control"] == "private, no-cache"
@@ -107,7 +109,7 @@ async def test_files_may_be_kept_if_they_are_asked_for_again(ada: Tenant) -> Non
 
 
 def with_texts(schema: Any, text: str, root: Any) -> list[Any]:
-    """Values of the schema's kind that have the text somewhere, one for each place."""
+    """Returns values that fit the schema, each with the text in a different place."""
     if "$ref" in schema:
         return with_texts(
             root["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]], text, root
@@ -143,26 +145,26 @@ BROKEN = [
 ]
 
 
-async def test_no_text_that_postgres_cannot_store_gets_far(ada: Tenant, operator: Tenant) -> None:
+async def test_text_that_postgres_cannot_store_is_refused(ada: Tenant, operator: Tenant) -> None:
     assert len(BROKEN) > 30
     for operation, value in BROKEN:
-        tenant = operator if operation.concerns_all else ada
-        asked = operation.request(id=NOBODY, name="task:double")
-        # Escaped: bytes that are no UTF-8 are another matter.
-        asked["content"] = json.dumps({**asked.pop("json"), **value})
-        answer = await tenant.client.request(**asked)
+        tenant = operator if operation.needs_operator else ada
+        arguments = operation.request(id=UNKNOWN_ID, name="task:double")
+        # `json.dumps` escapes the text. Other tests send bytes that are not UTF-8.
+        arguments["content"] = json.dumps({**arguments.pop("json"), **value})
+        answer = await tenant.client.request(**arguments)
         assert answer.status_code in (400, 422), (str(operation), value, answer.text)
         problem(answer)
 
 
 @pytest.mark.parametrize("text", ["%00", "%ed%a0%80", "%ff", "a%00b"])
-async def test_no_address_that_postgres_cannot_store_gets_far(
+async def test_a_url_that_postgres_cannot_store_causes_no_server_error(
     text: str, ada: Tenant, operator: Tenant
 ) -> None:
     for operation in GUARDED:
-        tenant = operator if operation.concerns_all else ada
-        asked = operation.request(id=text, name=text)
-        answer = await tenant.client.request(**asked)
+        tenant = operator if operation.needs_operator else ada
+        arguments = operation.request(id=text, name=text)
+        answer = await tenant.client.request(**arguments)
         assert answer.status_code < 500, (str(operation), answer.text)
     for name in ("task", "state", "cursor", "size"):
         answer = await ada.client.get(f"/v1/batches?{name}={text}")

@@ -1,4 +1,4 @@
-"""JSON read value by value: what comes back, what is refused, and how much is decoded at once."""
+"""The JSON scanner: what it reads, what it refuses, and how much it decodes at once."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from batchmill.service.json import BLOCK, DEEPEST, LONG, MOST_SPACE, Scanner, pa
 from batchmill.service.problems import BadRequest, TooLarge
 
 MOST = 4_000_000
-# Longer than a block as items of a list, and as pairs of an object.
+# Items of a list, and pairs of an object, that are longer than a block.
 ITEMS = ",".join(["[1,{}]"] * 3_000)
 PAIRS = ",".join(f'"{number}":[{number}]' for number in range(2_000))
 
@@ -45,7 +45,7 @@ def end_of(steps: Any) -> Any:
 
 
 def inside(text: str) -> Iterator[str]:
-    """Long values with these characters deep inside, where an item is."""
+    """Yields long values that contain this text in place of an inner item."""
     yield f"[{ITEMS},{text},{ITEMS}]"
     yield f'{{{PAIRS},"x":{text},"y":[{ITEMS}]}}'
     yield f'[{ITEMS},{{"a":[[{ITEMS},{{{PAIRS},"x":{text},"y":1}}]]}},{ITEMS}]'
@@ -67,7 +67,7 @@ def refusal(text: str | bytes, **bounds: int) -> str:
     length=st.sampled_from([0, BLOCK - 1, BLOCK, 5 * BLOCK]),
     seed=st.integers(0, 99),
 )
-def test_long_values_come_back_as_they_were_written(
+def test_long_values_are_read_correctly(
     indent: int | None, ascii: bool, values: list[Any], count: int, levels: int, length: int, seed: int
 ) -> None:  # fmt: skip
     chance = random.Random(seed)
@@ -75,7 +75,7 @@ def test_long_values_come_back_as_they_were_written(
     for level in range(levels):
         more = chance.choice(values)
         value = {"a": more, "b" * (level + 1): value} if chance.random() < 0.5 else [more, value, more]  # fmt: skip
-    # With what makes it longer than a block.
+    # The second item makes the text longer than a block.
     text = json.dumps([value, "x" * BLOCK], indent=indent, ensure_ascii=ascii)
     scanner = scanner_of(text + " ,")
     assert scanner.short_value() is LONG
@@ -87,7 +87,7 @@ def test_long_values_come_back_as_they_were_written(
 @pytest.mark.parametrize(
     "text", ["12345.5e-13", "-0.125", "1E+2", '"\\ud83d\\ude00"', '"\\u00e4\\n"', "true", '{"nä":"\U0001f600"}', "[ ]"]
 )  # fmt: skip
-def test_a_value_is_read_alike_wherever_a_piece_ends(text: str) -> None:
+def test_a_value_is_read_correctly_at_any_block_boundary(text: str) -> None:
     items, pairs = ",".join([text] * 3_000), ",".join(f'"{n}":{text}' for n in range(2_000))
     for shift in range(len(text) + 8):
         long = f'[{"1" * (shift + 1)},{items},{{"{"x" * shift}":1,{pairs}}}]'
@@ -99,7 +99,7 @@ def test_a_value_is_read_alike_wherever_a_piece_ends(text: str) -> None:
     ["1." + "0" * 3 * BLOCK, '"' + "\\ud83d\\ude00" * BLOCK + '"', '"' + '[{\\"' * 3 * BLOCK + '"',
      "[" + " " * 2 * BLOCK + "]", "{" + "\n" * 2 * BLOCK + "}", '{"' + "n" * 2 * BLOCK + '" : 1}'],
 )  # fmt: skip
-def test_long_tokens_are_read_alone_and_inside(text: str) -> None:
+def test_long_tokens_are_read_alone_and_inside_other_values(text: str) -> None:
     for each in (text, *inside(text)):
         assert read(each) == json.loads(each)
 
@@ -107,16 +107,16 @@ def test_long_tokens_are_read_alone_and_inside(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a":1,"b":2,"a":3}', "a name comes twice in one object"),
-        (f'{{"0":1,{PAIRS}}}', "a name comes twice in one object"),
-        (f'{{{PAIRS},"a":1,"1999":1}}', "a name comes twice in one object"),
-        ('"\\u0000"', "a text has a NUL character or a lone surrogate"),
-        ('{"\\u0000":1}', "a text has a NUL character or a lone surrogate"),
-        ('"\\ud83d"', "a text has a NUL character or a lone surrogate"),
-        ('["\\ud83d","\\ude00"]', "a text has a NUL character or a lone surrogate"),
-        ('"' + "x" * 3 * BLOCK + '\\ude00"', "a text has a NUL character or a lone surrogate"),
-        ("NaN", "NaN is no number of JSON"),
-        ("-Infinity", "-Infinity is no number of JSON"),
+        ('{"a":1,"b":2,"a":3}', "an object has the same name twice"),
+        (f'{{"0":1,{PAIRS}}}', "an object has the same name twice"),
+        (f'{{{PAIRS},"a":1,"1999":1}}', "an object has the same name twice"),
+        ('"\\u0000"', "a string has a NUL character or a lone surrogate"),
+        ('{"\\u0000":1}', "a string has a NUL character or a lone surrogate"),
+        ('"\\ud83d"', "a string has a NUL character or a lone surrogate"),
+        ('["\\ud83d","\\ude00"]', "a string has a NUL character or a lone surrogate"),
+        ('"' + "x" * 3 * BLOCK + '\\ude00"', "a string has a NUL character or a lone surrogate"),
+        ("NaN", "NaN is not a JSON number"),
+        ("-Infinity", "-Infinity is not a JSON number"),
         ("1e999", "a number is too large"),
         ("x", "Expecting value"),
         ("tru", "Expecting value"),
@@ -139,12 +139,12 @@ def test_long_tokens_are_read_alone_and_inside(text: str) -> None:
         ('"\n"', "Invalid control character at"),
     ],
 )
-def test_what_is_wrong_inside_a_long_value_is_refused(text: str, reason: str) -> None:
+def test_an_error_inside_a_long_value_is_refused(text: str, reason: str) -> None:
     for long in inside(text):
-        assert refusal(long).startswith(f"The body is no JSON that can be taken: {reason}")
+        assert refusal(long).startswith(f"The body is not acceptable JSON: {reason}")
 
 
-def test_a_long_value_that_is_cut_off_is_refused_as_a_short_one_is() -> None:
+def test_truncated_long_and_short_values_are_refused_with_the_same_message() -> None:
     end = '"nä" : [ 12.5e3 , true,"\\ud83d\\ude00",{"a":"x\\n"} ] }'
     for size in range(len(end)):
         short, long = (f"{{{pairs},{end[:size]}" for pairs in ('"0":1', PAIRS))
@@ -154,17 +154,17 @@ def test_a_long_value_that_is_cut_off_is_refused_as_a_short_one_is() -> None:
 
 
 @pytest.mark.parametrize("text", [f"[{ITEMS}]", f"{{{PAIRS}}}", '"' + "x" * 3 * BLOCK + '"'])
-def test_a_value_may_have_so_many_characters(text: str) -> None:
+def test_a_value_over_the_character_limit_is_refused(text: str) -> None:
     for behind in ("", " ", ",1]"):
         assert read(text + behind, most=len(text)) == json.loads(text)
-        with pytest.raises(TooLarge, match=f"more than the {len(text) - 1} characters"):
+        with pytest.raises(TooLarge, match=f"longer than the limit of {len(text) - 1} characters"):
             read(text + behind, most=len(text) - 1)
     for long in inside(text):
         with pytest.raises(TooLarge):
             read(long, most=len(long) - 1)
 
 
-def test_of_a_value_that_is_too_long_little_more_is_read() -> None:
+def test_reading_stops_soon_after_the_character_limit() -> None:
     for text in ("[" + "[]," * MOST, '"' + "x" * MOST, '{"a":[' * 50 + "1," * MOST):
         file = io.BytesIO(text.encode())
         with pytest.raises(TooLarge):
@@ -173,37 +173,37 @@ def test_of_a_value_that_is_too_long_little_more_is_read() -> None:
 
 
 @pytest.mark.parametrize("opening, closing", ["[]", ('{"a":', "}"), ("[[],", "]"), ('["[",', "]")])
-def test_a_long_value_has_so_many_levels(opening: str, closing: str) -> None:
+def test_a_long_value_over_the_depth_limit_is_refused(opening: str, closing: str) -> None:
     for content in ("1", " " * 2 * BLOCK, f'"{"x" * 2 * BLOCK}"', ",".join(['"]["'] * 3_000)):
         inner = f"[{content}]"
         for levels in (DEEPEST - 1, DEEPEST):
             text = opening * levels + inner + closing * levels
-            # At the end and at the beginning of a long value that is a level of its own.
+            # The nested value is at the end or at the beginning of a list, which adds a level.
             for long in (f"[{ITEMS},{text}]", f"[{text},{ITEMS}]"):
                 assert read(long, deepest=levels + 2) == json.loads(long)
                 assert refusal(long, deepest=levels + 1) == "The JSON is nested too deeply."
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', "[1,", '{"a":1,"b":'])
-def test_a_value_without_bottom_is_refused(opening: str) -> None:
+def test_endless_nesting_is_refused(opening: str) -> None:
     for before in ("", "[" + ITEMS + ","):
         assert refusal(before + opening * 100_000) == "The JSON is nested too deeply."
 
 
-def test_space_inside_a_long_value_has_a_limit() -> None:
+def test_whitespace_inside_a_long_value_is_limited() -> None:
     fits, too_much = (f"[{ITEMS},{' ' * size}1]" for size in (MOST_SPACE, MOST_SPACE + 2 * BLOCK))
     assert read(fits) == json.loads(fits)
-    assert "of space at once" in refusal(too_much)
+    assert "whitespace characters in a row" in refusal(too_much)
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"\xc3", b"\xed\xa0\x80"])
-def test_a_long_value_is_utf_8(data: bytes) -> None:
+def test_a_long_value_that_is_not_utf_8_is_refused(data: bytes) -> None:
     for tail in (b'"', b'"]', b'",1]'):
         assert "codec can't decode" in refusal(f'[{ITEMS},"'.encode() + data + tail)
 
 
 class Decoder:
-    """Counts what the decoder gets."""
+    """Records the sizes of the texts that the decoder gets."""
 
     def __init__(self, decoder: json.JSONDecoder):
         self._decoder = decoder
@@ -218,9 +218,9 @@ class Decoder:
 
 @pytest.fixture
 def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
-    found = Decoder(service_json.DECODER)
-    monkeypatch.setattr(service_json, "DECODER", found)
-    return found
+    recording = Decoder(service_json.DECODER)
+    monkeypatch.setattr(service_json, "DECODER", recording)
+    return recording
 
 
 LONG_VALUES = {
@@ -234,25 +234,25 @@ LONG_VALUES = {
 
 
 @pytest.mark.parametrize("text", LONG_VALUES.values(), ids=LONG_VALUES)
-def test_the_decoder_gets_a_block_at_once(text: str, decoder: Decoder) -> None:
+def test_the_decoder_gets_at_most_one_block_at_a_time(text: str, decoder: Decoder) -> None:
     assert read(text) == json.loads(text)
-    # One more character shows whether a number goes on.
+    # One more character shows whether a number continues.
     assert max(decoder.sizes) <= BLOCK + 1
 
 
 @pytest.mark.parametrize("opening, closing", ["[]", ('{"a":', "}"), ("[[],", "]"), ('["x",', "]")])
 @pytest.mark.parametrize("size", [100, 1_000, 3_000, 9_000])
-def test_levels_do_not_multiply_the_work(
+def test_nesting_does_not_multiply_the_work(
     opening: str, closing: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a nested value, the decoder would see the same block at each level."""
+    """The decoder must not read the same block again at each level."""
     seen = 0
     run = service_json.LongValue._piece
 
     def piece(value: service_json.LongValue) -> str:
         nonlocal seen
-        seen += len(found := run(value))
-        return found
+        seen += len(block := run(value))
+        return block
 
     monkeypatch.setattr(service_json.LongValue, "_piece", piece)
     item = opening * 100 + "[" + "1," * (size // 2) + "1]" + closing * 100
@@ -262,14 +262,14 @@ def test_levels_do_not_multiply_the_work(
 
 
 @pytest.mark.parametrize("name", ["lists", "pairs", "long lists", "characters of four bytes"])
-def test_text_that_was_read_is_dropped(name: str) -> None:
+def test_the_scanner_does_not_keep_text_that_was_read(name: str) -> None:
     scanner = scanner_of(LONG_VALUES[name])
     for _ in scanner.value(MOST):
         assert len(scanner._text) <= 3 * BLOCK
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_short_items_are_read_many_at_once(indent: int | None) -> None:
+def test_many_short_items_are_read_in_one_step(indent: int | None) -> None:
     for value in ([[1, 2]] * 20_000, {str(number): {} for number in range(20_000)}):
         text = json.dumps(value, indent=indent)
         steps = sum(1 for _ in scanner_of(text).value(MOST))

@@ -1,4 +1,4 @@
-"""Keys: what they let in, and that their secrets are nowhere to be found."""
+"""API keys: what they allow, and that their secrets are neither logged nor stored."""
 
 import asyncio
 import json
@@ -22,12 +22,12 @@ from tests.cli.conftest import Cli
 from tests.library.tools import later, one, rows
 from tests.service.conftest import OPTIONS, Served, running
 from tests.service.shop import shop_on
-from tests.service.tools import House, Tenant, make_key, problem, submitted
+from tests.service.tools import SharedService, Tenant, make_key, problem, submitted
 
 KEY = re.compile(r"bm_[0-9a-z]{8}_[0-9A-Za-z_-]{43}")
 
 
-async def test_keys_are_made_listed_and_revoked(dsn: str, sql: psycopg.Connection[Any]) -> None:
+async def test_keys_are_created_listed_and_revoked(dsn: str, sql: psycopg.Connection[Any]) -> None:
     cli = Cli(dsn)
     (text,) = await cli.lines("keys", "create", "for ada", "--tenant", "ada", "--expires", "90d")
     assert KEY.fullmatch(text)
@@ -47,7 +47,7 @@ async def test_keys_are_made_listed_and_revoked(dsn: str, sql: psycopg.Connectio
     "words",
     [("--scope", "all"), ("--expires", "soon"), ("--expires", "-1d"), ("--tenant", "")],
 )
-async def test_a_key_that_makes_no_sense_is_not_made(
+async def test_a_key_with_invalid_options_is_not_created(
     words: tuple[str, str], dsn: str, sql: psycopg.Connection[Any]
 ) -> None:
     assert (await Cli(dsn)("keys", "create", "x", *words)).exit_code == 2
@@ -72,11 +72,11 @@ async def test_quotas_are_set_listed_and_deleted(dsn: str) -> None:
     assert await cli.json("quotas") == []
 
 
-async def test_a_revoked_key_lets_nothing_in(house: House, ada: Tenant) -> None:
-    key = house.key(ada.name)
-    async with house.client(key) as client:
+async def test_a_revoked_key_is_refused(service: SharedService, ada: Tenant) -> None:
+    key = service.key(ada.name)
+    async with service.client(key) as client:
         assert (await client.get("/v1/batches")).status_code == 200
-        await Cli(house.dsn).lines("keys", "revoke", key.split("_")[1])
+        await Cli(service.dsn).lines("keys", "revoke", key.split("_")[1])
         assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
 
 
@@ -102,10 +102,10 @@ async def test_a_stream_ends_when_its_key_is_revoked(
                 await anext(alive)
 
 
-async def test_an_expired_key_lets_nothing_in(
+async def test_an_expired_key_is_refused(
     dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
 ) -> None:
-    """The server's clock is two hours ahead of the one that the keys were made by."""
+    """The server's clock is two hours ahead of the clock that created the keys."""
     expired, valid = make_key(sql, "ada", expires_in="1 h"), make_key(sql, "ada", expires_in="3 h")
     async with running(create_app(shop_on(later(dsn, "2h"), tmp_path))) as client:
         client.headers["Authorization"] = f"Bearer {expired}"
@@ -114,24 +114,26 @@ async def test_an_expired_key_lets_nothing_in(
         assert (await client.get("/v1/batches")).status_code == 200
 
 
-async def test_the_secret_of_another_key_does_not_fit(house: House, ada: Tenant) -> None:
-    first, second = (Key.read(house.key(ada.name)) for _ in range(2))
+async def test_a_key_with_the_secret_of_another_key_is_refused(
+    service: SharedService, ada: Tenant
+) -> None:
+    first, second = (Key.read(service.key(ada.name)) for _ in range(2))
     assert first and second
     mixed = Key(first.id, second.secret).text
-    async with house.client(mixed) as client:
+    async with service.client(mixed) as client:
         assert problem(await client.get("/v1/batches")) == (401, "not_authenticated")
 
 
-async def test_when_a_key_was_used_is_known(house: House, ada: Tenant) -> None:
+async def test_the_last_use_of_a_key_is_recorded(service: SharedService, ada: Tenant) -> None:
     await ada.client.get("/v1/batches")
     used = "select count(last_used_at) from batchmill.api_keys where tenant = %s"
-    assert one(house.sql, used, ada.name) == (1,)
+    assert one(service.sql, used, ada.name) == (1,)
 
 
-async def test_secrets_are_nowhere_to_be_found(
+async def test_secrets_are_neither_logged_nor_stored(
     shop: Mill, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither in what is logged nor in any row: only what the client itself logs is left out."""
+    """Ignores the logs of the test's own HTTP client."""
     caplog.set_level(logging.DEBUG)
     key, wrong = make_key(sql, "ada"), Key.new()
     secrets = [key.split("_", 2)[2], wrong.secret]
@@ -146,9 +148,11 @@ async def test_secrets_are_nowhere_to_be_found(
         await client.post("/v1/batches", content=b"{")
         client.headers["Authorization"] = f"Bearer {wrong.text}"
         assert (await client.get("/v1/batches")).status_code == 401
-    said = [r.getMessage() for r in caplog.records if not r.name.startswith(("httpx", "httpcore"))]
-    assert said
-    everything = "\n".join(said) + everything_in(sql)
+    messages = [
+        r.getMessage() for r in caplog.records if not r.name.startswith(("httpx", "httpcore"))
+    ]
+    assert messages
+    everything = "\n".join(messages) + everything_in(sql)
     assert batch["id"] in everything
     for secret in secrets:
         assert len(secret) > 40
@@ -163,7 +167,7 @@ def everything_in(sql: psycopg.Connection[Any]) -> str:
     return "\n".join(str(row) for (table,) in tables for row in rows(sql, f"select * from {table}"))
 
 
-async def test_without_any_key_this_machine_is_served(client: httpx.AsyncClient) -> None:
+async def test_local_requests_are_served_while_no_key_exists(client: httpx.AsyncClient) -> None:
     port = client.base_url.port
     assert (await client.get("/v1/batches")).status_code == 200
     for host in (f"localhost:{port}", f"[::1]:{port}", "LOCALHOST", "127.0.0.1"):
@@ -202,13 +206,13 @@ FOREIGN = [
 ]
 
 
-async def test_without_any_key_nobody_else_is_served(client: httpx.AsyncClient) -> None:
+async def test_other_requests_are_refused_while_no_key_exists(client: httpx.AsyncClient) -> None:
     for headers in FOREIGN:
         answer = await client.get("/v1/batches", headers=headers)
         assert problem(answer) == (403, "forbidden"), headers
 
 
-async def test_the_first_key_closes_the_door(
+async def test_the_first_key_makes_keys_required(
     client: httpx.AsyncClient, sql: psycopg.Connection[Any]
 ) -> None:
     assert (await client.get("/v1/batches")).status_code == 200
@@ -222,7 +226,7 @@ async def test_the_first_key_closes_the_door(
 
 
 PROXIES = ("127.0.0.0/8", "10.0.0.0/8", "2001:db8::/32")
-SAID = [
+FORWARDED = [
     ([], "127.0.0.1"),
     (["192.0.2.7"], "192.0.2.7"),
     (["6.6.6.6, 192.0.2.7"], "192.0.2.7"),
@@ -234,41 +238,41 @@ SAID = [
 ]
 
 
-async def test_a_client_is_known_by_the_word_of_trusted_proxies_alone(
+async def test_only_trusted_proxies_can_set_the_client_address(
     served: Served,
     sql: psycopg.Connection[Any],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # An address is logged each time, and not once a minute.
+    # Logs every address, and not one line per minute.
     monkeypatch.setattr(guesses, "LINE_SECONDS", 1e-9)
     make_key(sql, "ada")
     async with served() as client:
-        assert await address_told(client, ["192.0.2.7"], caplog) == "127.0.0.1"
+        assert await logged_address(client, ["192.0.2.7"], caplog) == "127.0.0.1"
     async with served(trusted_proxies=PROXIES) as client:
-        for said, address in SAID:
-            assert await address_told(client, said, caplog) == address, said
+        for forwarded, address in FORWARDED:
+            assert await logged_address(client, forwarded, caplog) == address, forwarded
 
 
-async def address_told(
-    client: httpx.AsyncClient, said: list[str], caplog: pytest.LogCaptureFixture
+async def logged_address(
+    client: httpx.AsyncClient, forwarded: list[str], caplog: pytest.LogCaptureFixture
 ) -> str:
-    """Whom the log names when a key is not valid."""
-    headers: Any = [(b"X-Forwarded-For", each.encode("latin-1")) for each in said]
+    """Sends an invalid key. Returns the address that the log names."""
+    headers: Any = [(b"X-Forwarded-For", each.encode("latin-1")) for each in forwarded]
     key = (b"Authorization", f"Bearer {Key.new().text}".encode())
     answer = await client.get("/v1/batches", headers=[key, *headers])
     assert problem(answer) == (401, "not_authenticated")
-    told = re.search(r"Someone at (.+) has a key that is not valid\.", caplog.messages[-1])
-    assert told
-    return told[1]
+    line = re.search(r"A client at (.+) sent an invalid key\.", caplog.messages[-1])
+    assert line
+    return line[1]
 
 
-def test_proxies_that_are_no_networks_are_refused(shop: Mill) -> None:
-    with pytest.raises(ConfigurationError, match="Trusted proxies are networks"):
+def test_trusted_proxies_that_are_not_networks_are_refused(shop: Mill) -> None:
+    with pytest.raises(ConfigurationError, match="BATCHMILL_TRUSTED_PROXIES must be networks"):
         create_app(shop, settings=ServiceSettings(trusted_proxies=("proxy.example.com",)))
 
 
-async def test_pages_of_other_sites_are_let_in_only_where_that_is_set(
+async def test_other_origins_are_allowed_only_if_they_are_configured(
     served: Served, sql: psycopg.Connection[Any]
 ) -> None:
     headers = {
@@ -287,60 +291,60 @@ async def test_pages_of_other_sites_are_let_in_only_where_that_is_set(
         assert "access-control-allow-origin" not in other.headers
 
 
-async def wrong(client: httpx.AsyncClient, key: str | None = None) -> httpx.Response:
+async def get_with_key(client: httpx.AsyncClient, key: str | None = None) -> httpx.Response:
     headers = {"Authorization": f"Bearer {key or Key.new().text}"}
     return await client.get("/v1/batches", headers=headers)
 
 
-async def test_wrong_keys_are_slowed_and_not_looked_up(
+async def test_invalid_keys_are_rate_limited_and_then_not_looked_up(
     served: Served, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     used, unused, revoked = (make_key(sql, "ada") for _ in range(3))
     proxies = ("127.0.0.0/8",)
     async with served(wrong_keys_per_minute=5, trusted_proxies=proxies) as client:
         for key in (used, revoked):
-            assert (await wrong(client, key)).status_code == 200
+            assert (await get_with_key(client, key)).status_code == 200
         sql.execute(
             "update batchmill.api_keys set revoked_at = now() where id = %s", [revoked[3:11]]
         )
         with caplog.at_level(logging.WARNING, "batchmill.service"):
-            statuses = [(await wrong(client)).status_code for _ in range(4)]
-            statuses += [(await wrong(client, revoked)).status_code for _ in range(10)]
+            statuses = [(await get_with_key(client)).status_code for _ in range(4)]
+            statuses += [(await get_with_key(client, revoked)).status_code for _ in range(10)]
         assert statuses == [401] * 5 + [429] * 9
-        assert len([each for each in caplog.records if "not valid" in each.getMessage()]) == 1
-        answer = await wrong(client)
+        assert len([each for each in caplog.records if "invalid key" in each.getMessage()]) == 1
+        answer = await get_with_key(client)
         assert problem(answer) == (429, "too_many_tries")
         assert 1 <= int(answer.headers["Retry-After"]) <= 12
-        # Those who are at work there go on, and nobody elsewhere is slowed.
-        assert (await wrong(client, used)).status_code == 200
-        assert (await wrong(client, unused)).status_code == 429
+        # Keys that were valid recently still work, and other addresses are not limited.
+        assert (await get_with_key(client, used)).status_code == 200
+        assert (await get_with_key(client, unused)).status_code == 429
         elsewhere = {"Authorization": f"Bearer {unused}", "X-Forwarded-For": "192.0.2.7"}
         assert (await client.get("/v1/batches", headers=elsewhere)).status_code == 200
 
 
-async def test_parallel_guesses_count_before_they_are_looked_up(
+async def test_parallel_guesses_are_counted_before_the_lookup(
     served: Served, sql: psycopg.Connection[Any]
 ) -> None:
     make_key(sql, "ada")
     async with served(wrong_keys_per_minute=5) as client:
-        answers = await asyncio.gather(*(wrong(client) for _ in range(100)))
+        answers = await asyncio.gather(*(get_with_key(client) for _ in range(100)))
         assert Counter(each.status_code for each in answers) == {401: 5, 429: 95}
 
 
-async def test_parallel_requests_with_one_key_are_one_guess(
+async def test_parallel_requests_with_a_valid_key_count_as_one_guess(
     served: Served, sql: psycopg.Connection[Any]
 ) -> None:
     valid, other, revoked = make_key(sql, "ada"), make_key(sql, "ada"), Key.new().text
     async with served(wrong_keys_per_minute=5) as client:
         for key in (valid, other):
-            answers = await asyncio.gather(*(wrong(client, key) for _ in range(100)))
+            answers = await asyncio.gather(*(get_with_key(client, key) for _ in range(100)))
             assert Counter(each.status_code for each in answers) == {200: 100}
-        answers = await asyncio.gather(*(wrong(client, revoked) for _ in range(100)))
+        answers = await asyncio.gather(*(get_with_key(client, revoked) for _ in range(100)))
         assert Counter(each.status_code for each in answers) == {401: 5, 429: 95}
 
 
 class Lookups:
-    """What the database knows of keys, and how often it was asked."""
+    """Looks keys up as the database does, and counts the lookups."""
 
     def __init__(self, *valid: Key):
         self.valid = valid
@@ -354,7 +358,7 @@ class Lookups:
         return look
 
 
-async def test_keys_that_were_valid_are_remembered_for_a_while() -> None:
+async def test_a_limited_number_of_valid_keys_is_exempt_from_the_rate_limit() -> None:
     known = guesses.Guesses(1, clock=lambda: 1_000.0)
     key, other, here = Key.new(), Key.new(), "10.0.0.1"
     more = [Key.new() for _ in range(guesses.MOST_REMEMBERED)]
@@ -372,7 +376,7 @@ async def test_keys_that_were_valid_are_remembered_for_a_while() -> None:
         await known.look_up(here, key, lookups.of(key))
 
 
-async def test_a_key_that_could_not_be_looked_up_was_no_guess() -> None:
+async def test_a_failed_lookup_does_not_count_as_a_guess() -> None:
     async def fail() -> None:
         raise DatabaseUnavailable("Postgres does not answer.")
 
@@ -382,7 +386,7 @@ async def test_a_key_that_could_not_be_looked_up_was_no_guess() -> None:
             await known.look_up("10.0.0.1", Key.new(), fail)
 
 
-async def test_a_proxy_that_is_not_trusted_is_named_in_the_log_once(
+async def test_an_untrusted_proxy_is_logged_once(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     for proxies, lines in (((), 1), (("127.0.0.0/8",), 0)):

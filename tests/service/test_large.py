@@ -11,11 +11,13 @@ from tests.service.processes import serve
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Reads the server's memory in /proc.")
-async def test_a_large_file_goes_there_and_back_at_flat_memory(dsn: str, tmp_path: Path) -> None:
+async def test_a_large_file_is_uploaded_and_downloaded_with_little_memory(
+    dsn: str, tmp_path: Path
+) -> None:
     with serve(dsn, tmp_path) as server:
-        found = await transfer(server, 300)
-        assert found.is_same
-        assert found.growth < 60
+        measured = await transfer(server, 300)
+        assert measured.is_same
+        assert measured.growth < 60
         assert await server.end() == 0
 
 
@@ -28,16 +30,16 @@ async def test_a_large_file_goes_there_and_back_at_flat_memory(dsn: str, tmp_pat
         ("one list", 7, 413),
         ("options", 7, 422),
         ("labels", 7, 413),
-        ("names of jobs", 7, 422),
+        ("unknown job fields", 7, 422),
         ("form payload", 7, 413),
     ],
 )
 async def test_many_small_values_take_little_memory(
     kind: str, megabytes: int, status: int, dsn: str, tmp_path: Path
 ) -> None:
-    """As Python objects they would take twenty times as much as they do in the body."""
+    """As Python objects they would take twenty times the size of the body."""
     sent = [bodies.body(kind, megabytes * MEGABYTE)] * 3
     with serve(dsn, tmp_path, "--no-worker") as server:
-        found = await bodies.cost(server, sent)
-    assert found.statuses == [status] * 3
-    assert found.growth < 4 * 3 * megabytes
+        measured = await bodies.cost(server, sent)
+    assert measured.statuses == [status] * 3
+    assert measured.growth < 4 * 3 * megabytes

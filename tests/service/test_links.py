@@ -1,4 +1,4 @@
-"""Links that stand for a key: to one thing, for a while."""
+"""Signed links give access to one resource without a key, for a limited time."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -12,7 +12,7 @@ from batchmill.service import create_app
 from tests.library.tools import later
 from tests.service.conftest import running
 from tests.service.shop import shop_on
-from tests.service.tools import House, Tenant, make_key, problem
+from tests.service.tools import SharedService, Tenant, make_key, problem
 
 
 async def link_of(tenant: Tenant, path: str, **query: str) -> str:
@@ -21,25 +21,27 @@ async def link_of(tenant: Tenant, path: str, **query: str) -> str:
     return answer.json()["url"]
 
 
-async def test_a_link_does_for_a_key(house: House, ada: Tenant) -> None:
+async def test_a_link_gives_access_to_one_file_without_a_key(
+    service: SharedService, ada: Tenant
+) -> None:
     file = await ada.file(b"ann")
     link = await link_of(ada, f"/v1/artifacts/{file['id']}")
-    async with house.client() as stranger:
+    async with service.client() as stranger:
         assert (await stranger.get(link)).content == b"ann"
         assert (await stranger.get(link, headers={"Range": "bytes=1-"})).content == b"nn"
         assert (await stranger.head(link)).status_code == 200
         assert problem(await stranger.delete(link)) == (405, "method_not_allowed")
-        beside = link.replace("/content", "")
-        assert problem(await stranger.get(beside)) == (401, "not_authenticated")
+        metadata = link.replace("/content", "")
+        assert problem(await stranger.get(metadata)) == (401, "not_authenticated")
     assert (await ada.client.get(f"/v1/artifacts/{file['id']}")).json()["downloads"] == 2
     await ada.client.delete(f"/v1/artifacts/{file['id']}")
     assert problem(await ada.client.get(link)) == (404, "not_found")
 
 
-async def test_a_batch_is_followed_by_a_link(house: House, ada: Tenant) -> None:
+async def test_a_batch_can_be_followed_with_a_link(service: SharedService, ada: Tenant) -> None:
     batch = await ada.batch()
     link = await link_of(ada, batch["links"]["events"])
-    async with house.client() as stranger:
+    async with service.client() as stranger:
         text = (await stranger.get(link)).text
         assert "event: batch_completed" in text
         last = text.rpartition("id: ")[2].partition("\n")[0]
@@ -47,7 +49,7 @@ async def test_a_batch_is_followed_by_a_link(house: House, ada: Tenant) -> None:
 
 
 async def test_a_link_that_was_tampered_with_is_refused(
-    house: House, ada: Tenant, bob: Tenant
+    service: SharedService, ada: Tenant, bob: Tenant
 ) -> None:
     mine, other = await ada.file(b"ann"), await ada.file(b"eve")
     his = await bob.file(b"bob")
@@ -58,7 +60,7 @@ async def test_a_link_that_was_tampered_with_is_refused(
         link.replace(mine["id"], his["id"]),
         *(f"{urlsplit(link).path}?{urlencode(query | change)}" for change in changes(query, bob)),
     ]
-    async with house.client() as stranger:
+    async with service.client() as stranger:
         assert (await stranger.get(link)).status_code == 200
         for each in changed:
             assert problem(await stranger.get(each)) == (403, "invalid_link"), each
@@ -83,24 +85,26 @@ def changes(query: dict[str, str], other: Tenant) -> list[dict[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("left_out", ["tenant", "expires", "key"])
-async def test_a_link_with_a_part_left_out_is_refused(left_out: str, ada: Tenant) -> None:
+@pytest.mark.parametrize("missing", ["tenant", "expires", "key"])
+async def test_a_link_with_a_missing_parameter_is_refused(missing: str, ada: Tenant) -> None:
     link = await link_of(ada, f"/v1/artifacts/{(await ada.file())['id']}")
     query = dict(parse_qsl(urlsplit(link).query))
-    del query[left_out]
+    del query[missing]
     answer = await ada.client.get(f"{urlsplit(link).path}?{urlencode(query)}")
     assert problem(answer) == (403, "invalid_link")
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "604801", "nan", "inf", "x", "1e400"])
-async def test_how_long_a_link_holds_is_bounded(seconds: str, ada: Tenant) -> None:
+async def test_an_invalid_lifetime_of_a_link_is_refused(seconds: str, ada: Tenant) -> None:
     at = f"/v1/artifacts/{(await ada.file())['id']}/link"
     answer = await ada.client.post(at, params={"seconds": seconds})
     assert problem(answer) == (422, "invalid_request")
 
 
-async def test_an_expired_link_is_gone(dsn: str, tmp_path: Path, sql: psycopg.Connection) -> None:
-    """The second server's clock is two hours ahead of the first one's."""
+async def test_an_expired_link_is_refused(
+    dsn: str, tmp_path: Path, sql: psycopg.Connection
+) -> None:
+    """The clock of the second server is two hours ahead."""
     settings = ServiceSettings(public_url="https://files.example.com")
     headers = {"Authorization": f"Bearer {make_key(sql, 'ada')}"}
     async with running(create_app(shop_on(dsn, tmp_path), settings=settings)) as client:

@@ -1,4 +1,4 @@
-"""A server that has answered large requests gets as small again as it was."""
+"""A server returns the memory of large requests to the operating system."""
 
 import platform
 import subprocess
@@ -32,14 +32,14 @@ print(resident() - before)
 """
 
 
-def kept(first: str) -> int:
-    """Kilobytes that a process has left of large blocks that were freed among small ones."""
+def kilobytes_kept(first: str) -> int:
+    """Returns the kilobytes that a process keeps after it freed large blocks between small ones."""
     program = [sys.executable, "-c", MEASURED.format(first=first)]
     return int(subprocess.run(program, check=True, capture_output=True, text=True).stdout)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="It is about glibc.")
-def test_large_blocks_go_back_to_the_system() -> None:
-    assert kept("give_back_large_blocks()") < 10_000
-    # Else this would be a test of nothing.
-    assert kept("") > 30_000
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Tests the allocator of glibc.")
+def test_large_blocks_are_returned_to_the_system() -> None:
+    assert kilobytes_kept("give_back_large_blocks()") < 10_000
+    # Without the call, the process keeps the memory.
+    assert kilobytes_kept("") > 30_000

@@ -1,11 +1,11 @@
-"""What Prometheus is told over HTTP."""
+"""Metrics for Prometheus over HTTP."""
 
 import httpx
 
 from tests.service.tools import finished, submitted
 
 
-async def test_metrics_tell_of_jobs_and_of_those_who_follow(client: httpx.AsyncClient) -> None:
+async def test_metrics_include_attempts_and_stream_clients(client: httpx.AsyncClient) -> None:
     batch = await submitted(client, "double", [1, 2])
     await finished(client, batch)
     answer = await client.get("/metrics")

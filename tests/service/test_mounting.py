@@ -1,4 +1,4 @@
-"""The service inside an application of the user's own."""
+"""The service inside a user's application."""
 
 import asyncio
 import re
@@ -47,7 +47,7 @@ async def mounted(mill: Mill, log: list[str], prefix: str = "") -> AsyncIterator
 
 
 @pytest.mark.parametrize("prefix", ["", "/work", "/api/v2/work"])
-async def test_it_is_part_of_another_application(prefix: str, shop: Mill) -> None:
+async def test_the_router_works_inside_another_application(prefix: str, shop: Mill) -> None:
     log: list[str] = []
     async with mounted(shop, log, prefix) as client:
         inner = httpx.AsyncClient(base_url=f"{client.base_url}{prefix}", timeout=30)
@@ -66,8 +66,8 @@ async def test_it_is_part_of_another_application(prefix: str, shop: Mill) -> Non
     assert log == ["up", "down"]
 
 
-async def test_it_asks_even_this_machine_for_a_key_where_it_is_told_to(shop: Mill) -> None:
-    """As it has to be behind a proxy here that says nothing of those it speaks for."""
+async def test_require_key_applies_to_local_requests_too(shop: Mill) -> None:
+    """This is needed behind a local proxy that sends no forwarding headers."""
     app = FastAPI()
     app.include_router(service_router(shop, settings=ServiceSettings(require_key=True)))
     async with running(app) as client:
@@ -77,7 +77,7 @@ async def test_it_asks_even_this_machine_for_a_key_where_it_is_told_to(shop: Mil
         assert (await client.get("/v1/batches", headers=headers)).status_code == 200
 
 
-async def test_the_users_own_routes_stay_as_they_are(shop: Mill) -> None:
+async def test_the_router_does_not_change_the_users_routes(shop: Mill) -> None:
     async with mounted(shop, []) as client:
         assert (await client.get("/mine/7")).json() == {"mine": "7"}
         missing: Any = await client.get("/mine/none")
@@ -92,7 +92,7 @@ async def test_the_users_own_routes_stay_as_they_are(shop: Mill) -> None:
         assert {"/mine/{id}", "/v1/batches"} <= paths.keys()
 
 
-async def test_it_can_be_started_again(shop: Mill) -> None:
+async def test_an_application_can_be_started_again(shop: Mill) -> None:
     for _ in range(2):
         async with mounted(shop, []) as client:
             batch = await submitted(client, "double", [1])
@@ -100,26 +100,26 @@ async def test_it_can_be_started_again(shop: Mill) -> None:
             assert (await client.get("/readyz")).status_code == 200
 
 
-async def test_an_application_tells_the_log_in_its_own_words_and_loses_none_of_it(
+async def test_an_application_can_encode_events_without_losing_any(
     shop: Mill,
 ) -> None:
-    """Also if it takes longer to find them than a stream is silent."""
+    """Encoding takes longer than the keep-alive interval."""
     app = FastAPI()
     settings = ServiceSettings(keep_alive=0.01)
     app.include_router(service_router(shop, settings=settings, worker=OPTIONS))
 
     async def slowly(events: list[Event]) -> list[bytes]:
         await asyncio.sleep(0.05)
-        return [sse.written(event.number, "told", {"was": event.type}) for event in events]
+        return [sse.written(event.number, "custom", {"was": event.type}) for event in events]
 
-    @app.get("/told/{id}")
+    @app.get("/custom/{id}")
     async def follow(service: AnyService, id: UUID) -> Response:
         return await service.streams.follow(shop, id, 0, frames=slowly)
 
     async with running(app) as client:
         batch = await submitted(client, "double", [1, 2, 3])
         types = await finished(client, batch)
-        told = (await client.get(f"/told/{batch['id']}")).text
-    assert re.findall(r'id: (\d+)\nevent: told\ndata: {"was":"(\w+)"}', told) == [
+        stream = (await client.get(f"/custom/{batch['id']}")).text
+    assert re.findall(r'id: (\d+)\nevent: custom\ndata: {"was":"(\w+)"}', stream) == [
         (str(number), type) for number, type in enumerate(types, start=1)
     ]

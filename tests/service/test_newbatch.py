@@ -1,4 +1,4 @@
-"""The JSON body of a submit, read item by item."""
+"""The JSON body of a submit is read item by item."""
 
 import asyncio
 import io
@@ -35,26 +35,26 @@ def body_of(text: str | bytes, reading: Reading | None = None) -> NewBatchBody:
 
 
 async def read(body: NewBatchBody) -> list[Any]:
-    found: list[Any] = []
+    values: list[Any] = []
     async for block in body.items():
         for each in block:
-            found.append(await given(each))
-    return found
+            values.append(await value_of(each))
+    return values
 
 
-async def given(item: Any) -> Any:
+async def value_of(item: Any) -> Any:
     return await item.given_to(lambda value: value) if isinstance(item, Slow) else item
 
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("ascii", [True, False])
-async def test_items_are_read_as_they_were_written(indent: int | None, ascii: bool) -> None:
+async def test_items_are_read_correctly(indent: int | None, ascii: bool) -> None:
     chance = random.Random(7)
     items = [chance.choice(VALUES) for _ in range(300)] + VALUES
     given = {"labels": {"a": "b"}, "items": items, "task": "keep", "priority": 3}
     body = body_of(json.dumps(given, indent=indent, ensure_ascii=ascii))
-    found = await body.check()
-    assert (found.task, found.priority, found.labels) == ("keep", 3, {"a": "b"})
+    options = await body.check()
+    assert (options.task, options.priority, options.labels) == ("keep", 3, {"a": "b"})
     for _ in range(2):
         assert await read(body) == items
 
@@ -63,15 +63,15 @@ async def test_jobs_are_read_with_their_options() -> None:
     jobs = [{"payload": n, "priority": n} for n in range(500)] + [{"payload": "x" * 200_000}]
     body = body_of(json.dumps({"task": "keep", "jobs": jobs}))
     await body.check()
-    found = await read(body)
-    assert all(isinstance(each, Item) for each in found)
-    assert [(each.payload, each.priority) for each in found] == [
+    items = await read(body)
+    assert all(isinstance(each, Item) for each in items)
+    assert [(each.payload, each.priority) for each in items] == [
         (job["payload"], job.get("priority")) for job in jobs
     ]
 
 
-async def test_a_text_is_read_alike_wherever_it_is_cut() -> None:
-    """Blocks of the file end anywhere: inside numbers, texts, characters and names."""
+async def test_items_are_read_correctly_at_any_block_boundary() -> None:
+    """A block can end anywhere: inside a number, a text, a character or a name."""
     item = '[12345.5e3,true,{"nä\\u00e4me":"x\\n"},-0.1]'
     for shift in range(60):
         padding = " " * (BLOCK - 100 + shift)
@@ -83,14 +83,12 @@ async def test_a_text_is_read_alike_wherever_it_is_cut() -> None:
 
 @pytest.mark.parametrize("tail", ["", "]", "]}x", "] }{", ",]}", "x]}", "]]", '],"task":"again"}'])
 @pytest.mark.parametrize("count", [1, 100_000])
-async def test_what_is_wrong_at_the_end_is_seen_before_anything_is_done(
-    tail: str, count: int
-) -> None:
+async def test_the_check_finds_an_error_at_the_end_of_the_body(tail: str, count: int) -> None:
     with pytest.raises(BadRequest):
         await body_of('{"task":"keep","items":[' + ",".join(["1"] * count) + tail).check()
 
 
-async def test_others_on_the_event_loop_get_on_meanwhile() -> None:
+async def test_other_tasks_on_the_event_loop_run_during_the_check() -> None:
     count = 30_000
     body = body_of('{"task":"keep","items":[' + ",".join(["[]"] * count) + "]}")
     turns = 0
@@ -107,7 +105,7 @@ async def test_others_on_the_event_loop_get_on_meanwhile() -> None:
     others.cancel()
 
 
-async def test_blocks_are_small_and_long_items_come_one_by_one() -> None:
+async def test_blocks_are_small_and_long_items_are_read_one_by_one() -> None:
     items = [[]] * 2_000 + ["x" * 5_000] * 20 + [[[]] * 100_000] + [[]] * 10 + [[[]] * 4_000] * 3
     body = body_of(json.dumps({"task": "keep", "items": items}))
     await body.check()
@@ -116,13 +114,13 @@ async def test_blocks_are_small_and_long_items_come_one_by_one() -> None:
         short = [each for each in block if not isinstance(each, Slow)]
         slow += len(block) - len(short)
         for each in block:
-            await given(each)
+            await value_of(each)
         assert len(short) <= BLOCK_ITEMS
         assert len(json.dumps(short)) <= 2 * BLOCK_CHARACTERS
     assert slow == 4
 
 
-async def test_nothing_more_is_read_for_a_client_that_has_gone() -> None:
+async def test_reading_stops_when_the_client_has_disconnected() -> None:
     checks = iter([False, False, True])
 
     async def is_gone() -> bool:
@@ -135,20 +133,20 @@ async def test_nothing_more_is_read_for_a_client_that_has_gone() -> None:
     assert body._file.tell() <= 4 * BLOCK_CHARACTERS
 
 
-async def test_an_item_is_at_most_twice_what_a_payload_may_be() -> None:
+async def test_an_item_is_limited_to_twice_the_payload_limit() -> None:
     for text in ('"' + "x" * 3 * LIMIT + '"', "[" + "[]," * LIMIT + "[]]"):
         with pytest.raises(TooLarge):
             await body_of('{"task":"keep","items":[' + text + "]}").check()
 
 
-async def test_a_batch_has_so_many_items(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_items_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(newbatch, "MOST_JOBS", 1_000)
     await body_of('{"task":"keep","items":[' + ",".join(["1"] * 1_000) + "]}").check()
     with pytest.raises(InvalidInput, match="at most 1,000"):
         await body_of('{"task":"keep","items":[' + ",".join(["1"] * 1_001) + "]}").check()
 
 
-async def test_a_name_that_nobody_knows_is_refused_before_its_value_is_read() -> None:
+async def test_an_unknown_name_is_refused_before_its_value_is_read() -> None:
     for value in ("[" + "[]," * 1_000_000 + "[]]", "[" * 1_000_000):
         body = body_of('{"task":"keep","x":' + value + ',"items":[1]}')
         with pytest.raises(RequestValidationError) as refused:
@@ -159,7 +157,7 @@ async def test_a_name_that_nobody_knows_is_refused_before_its_value_is_read() ->
         await body_of(json.dumps({"x" * 2_000: 1})).check()
 
 
-async def test_options_share_the_room_there_is() -> None:
+async def test_the_total_size_of_options_is_limited() -> None:
     most = MOST_OPTIONS // 2 - 1_000
     fits = {"task": "x" * most, "labels": {"a": "x" * most}, "items": [1]}
     with pytest.raises(RequestValidationError):
@@ -168,23 +166,23 @@ async def test_options_share_the_room_there_is() -> None:
         await body_of(json.dumps(fits | {"notify": ["x" * 3_000] * 10})).check()
 
 
-async def test_options_may_be_longer_than_a_block() -> None:
+async def test_options_can_be_longer_than_a_block() -> None:
     labels = {str(n): "x" * 400 for n in range(60)}
-    found = await body_of(json.dumps({"task": "keep", "labels": labels, "items": [1]})).check()
-    assert found.labels == labels
+    options = await body_of(json.dumps({"task": "keep", "labels": labels, "items": [1]})).check()
+    assert options.labels == labels
 
 
-async def test_many_wrong_labels_are_few_faults() -> None:
+async def test_many_invalid_labels_cause_at_most_a_hundred_faults() -> None:
     labels = {str(n): n for n in range(5_000)}
     with pytest.raises(RequestValidationError) as refused:
         await body_of(json.dumps({"task": "keep", "labels": labels, "items": [1]})).check()
     assert len(refused.value.errors()) == 100
 
 
-async def test_a_job_with_many_unknown_names_has_few_faults(
+async def test_many_unknown_names_in_a_job_cause_at_most_a_hundred_faults(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # What makes faults of the errors of pydantic, of which there is one for each name.
+    # Pydantic has one error for each name, so its errors must not be converted.
     monkeypatch.setattr("batchmill.service.faults._faults", None)
     job = {f"{n:0200}": 1 for n in range(10_000)}
     faults = faults_of_job(job, 7)
@@ -195,7 +193,7 @@ async def test_a_job_with_many_unknown_names_has_few_faults(
     assert len(refused.value.errors()) == 100
 
 
-async def test_space_is_read_in_steps_too() -> None:
+async def test_whitespace_is_read_in_steps_and_limited() -> None:
     items = (",\n" + " " * 20_000).join(["1"] * 300)
     body = body_of('{"task":"keep","items":[' + items + "]}")
     await body.check()
@@ -204,14 +202,14 @@ async def test_space_is_read_in_steps_too() -> None:
         await body_of('{"task":"keep",' + " " * 100_000 + '"items":[1]}').check()
 
 
-async def test_what_is_no_json_is_seen_where_it_is() -> None:
+async def test_reading_stops_at_the_first_json_error() -> None:
     body = body_of('{"task":"keep","items":[' + "[" * 9 + "[],x" + ",[]" * 3_000_000 + "]}")
     with pytest.raises(BadRequest):
         await body.check()
     assert body._file.tell() <= 2 * BLOCK
 
 
-async def test_both_lists_are_refused() -> None:
+async def test_a_batch_with_both_items_and_jobs_is_refused() -> None:
     with pytest.raises(RequestValidationError):
         await body_of('{"task":"keep","items":[1],"jobs":[{"payload":1}]}').check()
 
@@ -222,7 +220,7 @@ async def test_both_lists_are_refused() -> None:
      "9" * 5_000, '"\n"', '"\\x"', "01", "tru", '["\\ud83c","\\udfca"]', '"\\\\\\ud800"',
      '"\\udfca\\ud83c"', '"\\ud83c\\\\\\udfca"'],
 )  # fmt: skip
-async def test_an_item_is_held_to_the_same_rules_as_a_body(text: str) -> None:
+async def test_items_follow_the_same_json_rules_as_bodies(text: str) -> None:
     with pytest.raises(BadRequest):
         parsed(text.encode())
     for before in ("", "1," * 50_000):

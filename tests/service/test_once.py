@@ -1,4 +1,4 @@
-"""Fifty callers at once, for every operation that may succeed only once."""
+"""Fifty concurrent callers of every operation that may succeed only once."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ CALLERS = 50
 
 @pytest.fixture(autouse=True)
 async def check(client: httpx.AsyncClient, sql: psycopg.Connection[Any]) -> AsyncIterator[None]:
-    """Whatever happened, everything fits together afterwards."""
+    """Checks the invariants of the database after each test."""
     yield
     assert violations(sql) == []
 
@@ -32,7 +32,7 @@ def statuses(answers: list[httpx.Response]) -> Counter[int]:
     return Counter(answer.status_code for answer in answers)
 
 
-async def test_submits_with_one_key_are_one_batch(
+async def test_submits_with_one_idempotency_key_create_one_batch(
     client: httpx.AsyncClient, sql: psycopg.Connection[Any]
 ) -> None:
     body = {"task": "double", "items": [1, 2, 3]}
@@ -55,7 +55,7 @@ async def test_a_batch_is_cancelled_once(
     assert events.count("job_cancelled") == 100
 
 
-async def test_a_job_is_cancelled_by_one(client: httpx.AsyncClient) -> None:
+async def test_only_one_caller_cancels_a_job(client: httpx.AsyncClient) -> None:
     batch = await submitted(client, "double", [1], delay=3_600)
     (job,) = (await client.get(f"/v1/batches/{batch['id']}/jobs")).json()["jobs"]
     answers = await at_once(lambda: client.post(f"/v1/jobs/{job['id']}/cancel"))
@@ -63,7 +63,7 @@ async def test_a_job_is_cancelled_by_one(client: httpx.AsyncClient) -> None:
     assert Counter(answer.json()["jobs"] for answer in answers) == {1: 1, 0: CALLERS - 1}
 
 
-async def test_a_failed_batch_is_retried_by_one(client: httpx.AsyncClient) -> None:
+async def test_only_one_caller_retries_a_failed_batch(client: httpx.AsyncClient) -> None:
     batch = await failed(client, 3)
     answers = await at_once(lambda: client.post(f"/v1/batches/{batch['id']}/retry"))
     assert statuses(answers).keys() <= {200, 409}
@@ -73,7 +73,7 @@ async def test_a_failed_batch_is_retried_by_one(client: httpx.AsyncClient) -> No
     await run_again(client, batch)
 
 
-async def test_a_failed_job_is_retried_by_one(client: httpx.AsyncClient) -> None:
+async def test_only_one_caller_retries_a_failed_job(client: httpx.AsyncClient) -> None:
     batch = await failed(client, 1)
     (job,) = (await client.get(f"/v1/batches/{batch['id']}/jobs")).json()["jobs"]
     answers = await at_once(lambda: client.post(f"/v1/jobs/{job['id']}/retry"))
@@ -82,7 +82,7 @@ async def test_a_failed_job_is_retried_by_one(client: httpx.AsyncClient) -> None
 
 
 async def failed(client: httpx.AsyncClient, jobs: int) -> Any:
-    """A batch whose jobs fail, and are not run again before the callers are through."""
+    """Submits a batch whose jobs fail. Pauses the task, so that retried jobs do not run yet."""
     batch = await submitted(client, "double", [13] * jobs)
     await finished(client, batch)
     assert (await client.post("/v1/tasks/double/pause")).is_success
@@ -94,7 +94,7 @@ async def run_again(client: httpx.AsyncClient, batch: Any) -> None:
     assert (await finished(client, batch)).count("batch_completed") == 2
 
 
-async def test_a_finished_batch_is_deleted_by_one(
+async def test_only_one_caller_deletes_a_finished_batch(
     client: httpx.AsyncClient, sql: psycopg.Connection[Any]
 ) -> None:
     batch = await submitted(client, "double", [1, 2])
@@ -104,13 +104,13 @@ async def test_a_finished_batch_is_deleted_by_one(
     assert nothing_is_left(sql)
 
 
-async def test_a_file_is_deleted_by_one(client: httpx.AsyncClient) -> None:
+async def test_only_one_caller_deletes_a_file(client: httpx.AsyncClient) -> None:
     file = (await client.put("/v1/artifacts?name=a", content=b"text")).json()
     answers = await at_once(lambda: client.delete(f"/v1/artifacts/{file['id']}"))
     assert statuses(answers) == {204: 1, 404: CALLERS - 1}
 
 
-async def test_a_webhook_is_deleted_by_one(client: httpx.AsyncClient) -> None:
+async def test_only_one_caller_deletes_a_webhook(client: httpx.AsyncClient) -> None:
     hook = await webhook(client)
     answers = await at_once(lambda: client.delete(f"/v1/webhooks/{hook['id']}"))
     assert statuses(answers) == {204: 1, 404: CALLERS - 1}
@@ -124,7 +124,7 @@ async def test_a_webhook_is_registered_once(
     assert one(sql, "select count(*) from batchmill.webhooks") == (1,)
 
 
-async def test_of_many_rotated_secrets_one_is_in_force(
+async def test_one_of_many_rotated_secrets_is_stored(
     client: httpx.AsyncClient, sql: psycopg.Connection[Any]
 ) -> None:
     hook = await webhook(client)
@@ -136,7 +136,7 @@ async def test_of_many_rotated_secrets_one_is_in_force(
     assert kept in secrets
 
 
-async def test_a_schedule_is_deleted_by_one(
+async def test_only_one_caller_deletes_a_schedule(
     client: httpx.AsyncClient, sql: psycopg.Connection[Any]
 ) -> None:
     body = {"cron": "0 3 * * *", "task": "double", "payload": 1}
@@ -159,7 +159,9 @@ async def test_a_key_is_revoked_once(mill: Mill) -> None:
     assert len({record.revoked_at for record in revoked}) == 1
 
 
-async def test_jobs_with_one_key_are_one_job(mill: Mill, sql: psycopg.Connection[Any]) -> None:
+async def test_jobs_with_one_dedup_key_are_one_job(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
     @mill.task
     async def echo(n: int) -> int:
         return n

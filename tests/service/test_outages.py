@@ -1,4 +1,4 @@
-"""Postgres away while the service runs, and a store of files that fails."""
+"""The service while Postgres is stopped, or while the storage of files fails."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ def own_server() -> Server:
     return packaged_server()
 
 
-async def test_without_postgres_it_says_so_and_comes_back_by_itself(
+async def test_the_service_answers_503_without_postgres_and_recovers(
     own_server: Server, tmp_path: Path
 ) -> None:
     with own_server as server:
@@ -46,13 +46,13 @@ async def test_without_postgres_it_says_so_and_comes_back_by_itself(
                 await asyncio.sleep(0.05)
             batch = await submitted(client, "double", [2])
             assert (await finished(client, batch))[-1] == "batch_completed"
-            found = (await client.get("/v1/batches")).json()["batches"]
-            assert [each["id"] for each in found] == [batch["id"], before["id"]]
+            listed = (await client.get("/v1/batches")).json()["batches"]
+            assert [each["id"] for each in listed] == [batch["id"], before["id"]]
 
 
-async def test_a_store_that_fails_is_told_and_nothing_is_left(ada: Tenant, bob: Tenant) -> None:
+async def test_a_storage_failure_returns_503_and_leaves_nothing(ada: Tenant, bob: Tenant) -> None:
     await bob.file()
-    folder = ada.house.files
+    folder = ada.service.files
     moved = folder.rename(folder.with_name("moved"))
     folder.write_text("in the way")
     try:
@@ -66,7 +66,7 @@ async def test_a_store_that_fails_is_told_and_nothing_is_left(ada: Tenant, bob: 
     assert ada.has_nothing
 
 
-def test_what_postgres_refuses_is_told_to_operators_only(caplog: pytest.LogCaptureFixture) -> None:
+def test_messages_of_postgres_are_logged_but_not_sent(caplog: pytest.LogCaptureFixture) -> None:
     problem = problem_of(ConfigurationError("permission denied for table api_keys"))
     assert (problem.status, problem.code) == (500, "configuration")
     assert "api_keys" not in problem.detail

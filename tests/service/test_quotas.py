@@ -1,4 +1,4 @@
-"""What a tenant may use: exact, also for those who come at once, and nobody else pays for it."""
+"""Quotas are exact, also for concurrent requests, and affect no other tenant."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ import pytest
 
 from batchmill import Quota
 from batchmill.service import create_app
-from tests.library.test_schedules import look
+from tests.library.test_schedules import run_upkeep
 from tests.library.tools import one
 from tests.service.conftest import running
 from tests.service.shop import shop_on
@@ -34,9 +34,9 @@ def refusals(answers: list[httpx.Response]) -> list[dict[str, Any]]:
     return [answer.json() | {"header": answer.headers.get("Retry-After")} for answer in refused]
 
 
-async def test_requests_a_minute_are_counted(ada: Tenant) -> None:
+async def test_requests_per_minute_are_limited(ada: Tenant) -> None:
     ada.quota(requests_per_minute=5)
-    # The minute may end in between; then there are as many again, but not more.
+    # If a new minute begins in between, five more requests are allowed.
     answers = await asyncio.gather(*(ada.client.get("/v1/batches") for _ in range(AT_ONCE)))
     passed = [answer for answer in answers if answer.status_code == 200]
     assert len(passed) in (5, 10)
@@ -47,10 +47,10 @@ async def test_requests_a_minute_are_counted(ada: Tenant) -> None:
         assert answer.json()["limit"] == 5
 
 
-async def test_a_new_minute_begins_anew(ada: Tenant) -> None:
+async def test_a_new_minute_resets_the_count_of_requests(ada: Tenant) -> None:
     ada.quota(requests_per_minute=1)
     await ada.client.get("/v1/batches")
-    ada.house.sql.execute(
+    ada.service.sql.execute(
         "update batchmill.usage set requests = 1, minute = minute - interval '1 min' "
         "where tenant = %s",
         [ada.name],
@@ -58,13 +58,13 @@ async def test_a_new_minute_begins_anew(ada: Tenant) -> None:
     assert (await ada.client.get("/v1/batches")).status_code == 200
 
 
-async def test_active_jobs_are_exact(ada: Tenant) -> None:
+async def test_the_quota_of_active_jobs_is_exact(ada: Tenant) -> None:
     ada.quota(active_jobs=10)
     refused = refusals(await at_once(ada, [1, 2, 3]))
     assert len(refused) == AT_ONCE - 3
     assert {(each["limit"], each["header"]) for each in refused} == {(10, "30")}
     assert one(
-        ada.house.sql, "select count(*) from batchmill.jobs where tenant = %s", ada.name
+        ada.service.sql, "select count(*) from batchmill.jobs where tenant = %s", ada.name
     ) == (9,)
     for batch in (await ada.client.get("/v1/batches")).json()["batches"]:
         await ada.client.post(f"{batch['links']['self']}/cancel")
@@ -72,7 +72,7 @@ async def test_active_jobs_are_exact(ada: Tenant) -> None:
     assert (await ada.batch("hold", range(10)))["total"] == 10
 
 
-async def test_jobs_a_day_are_exact(ada: Tenant) -> None:
+async def test_the_quota_of_jobs_per_day_is_exact(ada: Tenant) -> None:
     ada.quota(operations_per_day=10)
     refused = refusals(await at_once(ada, [1, 2, 3], "double"))
     assert len(refused) == AT_ONCE - 3
@@ -80,41 +80,43 @@ async def test_jobs_a_day_are_exact(ada: Tenant) -> None:
     assert refused[-1]["limit"] == 10
     assert len((await ada.client.get("/v1/batches")).json()["batches"]) == 3
     assert (await ada.batch("double", [1]))["total"] == 1
-    ada.house.sql.execute("update batchmill.usage set day = day - 1 where tenant = %s", [ada.name])
+    ada.service.sql.execute(
+        "update batchmill.usage set day = day - 1 where tenant = %s", [ada.name]
+    )
     assert (await ada.batch("double", range(10)))["total"] == 10
 
 
-async def unlucky(tenant: Tenant) -> tuple[str, str]:
-    """Where to retry a batch of which two jobs have failed, and where one of them."""
+async def failed_batch(tenant: Tenant) -> tuple[str, str]:
+    """Returns the paths that retry a batch with two failed jobs, and one of these jobs."""
     batch = await tenant.batch(items=[13, 13])
     await tenant.finished(batch)
     job = (await tenant.client.get(batch["links"]["jobs"])).json()["jobs"][0]["id"]
     return f"/v1/batches/{batch['id']}/retry", f"/v1/jobs/{job}/retry"
 
 
-async def test_what_is_retried_counts_among_the_jobs_of_a_day(ada: Tenant) -> None:
-    (first, _), (second, one_of_it) = await unlucky(ada), await unlucky(ada)
+async def test_retried_jobs_count_towards_the_jobs_per_day(ada: Tenant) -> None:
+    (first, _), (second, one_job) = await failed_batch(ada), await failed_batch(ada)
     ada.quota(operations_per_day=3)
     assert (await ada.client.post(first)).json() == {"jobs": 2}
     refused = await ada.client.post(second)
     assert problem(refused) == (429, "quota_exceeded")
     assert (refused.json()["used"], refused.json()["limit"]) == (2, 3)
-    assert (await ada.client.post(one_of_it)).json() == {"jobs": 1}
+    assert (await ada.client.post(one_job)).json() == {"jobs": 1}
     refused = await ada.client.post(second)
     assert (problem(refused), refused.json()["used"]) == ((429, "quota_exceeded"), 3)
 
 
-async def test_what_is_retried_counts_among_active_jobs(ada: Tenant) -> None:
-    batch, one_of_it = await unlucky(ada)
+async def test_retried_jobs_count_as_active_jobs(ada: Tenant) -> None:
+    batch, one_job = await failed_batch(ada)
     ada.quota(active_jobs=2)
     await ada.batch("hold", [1])
     refused = await ada.client.post(batch)
     assert problem(refused) == (429, "quota_exceeded")
     assert (refused.json()["used"], refused.json()["limit"]) == (1, 2)
-    assert (await ada.client.post(one_of_it)).json() == {"jobs": 1}
+    assert (await ada.client.post(one_job)).json() == {"jobs": 1}
 
 
-async def test_what_was_submitted_before_costs_nothing(ada: Tenant) -> None:
+async def test_a_repeated_submit_does_not_count(ada: Tenant) -> None:
     ada.quota(operations_per_day=1)
     body, key = {"task": "double", "items": [1]}, {"Idempotency-Key": "once"}
     ids = {
@@ -124,8 +126,8 @@ async def test_what_was_submitted_before_costs_nothing(ada: Tenant) -> None:
     assert len(ids) == 1
 
 
-async def test_a_batch_whose_results_are_all_kept_counts_as_one(ada: Tenant) -> None:
-    """It has no job to run, but it may tell twenty others that it has finished."""
+async def test_a_batch_with_only_cached_results_counts_as_one_job(ada: Tenant) -> None:
+    """It runs no job, but it may send twenty notifications when it has finished."""
     body = {"task": "double", "jobs": [{"payload": n, "cache_key": str(n)} for n in range(3)]}
     first = (await ada.client.post("/v1/batches", json=body)).json()
     await ada.finished(first)
@@ -134,7 +136,7 @@ async def test_a_batch_whose_results_are_all_kept_counts_as_one(ada: Tenant) -> 
     assert statuses == [202, 202, 429, 429]
 
 
-async def test_what_is_refused_costs_nothing(ada: Tenant) -> None:
+async def test_a_refused_submit_does_not_count(ada: Tenant) -> None:
     ada.quota(operations_per_day=2)
     assert (
         await ada.client.post("/v1/batches", json={"task": "double", "items": [1, "x"]})
@@ -145,7 +147,7 @@ async def test_what_is_refused_costs_nothing(ada: Tenant) -> None:
     assert (await ada.batch("double", [1, 2]))["total"] == 2
 
 
-async def test_storage_is_checked_before_a_byte_is_read(ada: Tenant) -> None:
+async def test_the_storage_quota_is_checked_before_the_body_is_read(ada: Tenant) -> None:
     ada.quota(storage_bytes=1_000)
     answer = await ada.client.put("/v1/artifacts", params={"name": "a"}, content=b"x" * 1_001)
     assert problem(answer) == (507, "storage_exceeded")
@@ -156,7 +158,7 @@ async def test_storage_is_checked_before_a_byte_is_read(ada: Tenant) -> None:
     assert (answer.json()["used"], answer.json()["limit"]) == (1_000, 1_000)
 
 
-async def test_storage_is_checked_while_bytes_come(ada: Tenant) -> None:
+async def test_the_storage_quota_is_checked_while_the_body_is_read(ada: Tenant) -> None:
     ada.quota(storage_bytes=100_000)
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -171,7 +173,7 @@ async def test_storage_is_checked_while_bytes_come(ada: Tenant) -> None:
     assert ada.has_nothing
 
 
-async def test_storage_is_exact_for_those_who_come_at_once(ada: Tenant) -> None:
+async def test_the_storage_quota_is_exact_for_concurrent_uploads(ada: Tenant) -> None:
     ada.quota(storage_bytes=1_000)
     answers = await asyncio.gather(
         *(
@@ -186,7 +188,7 @@ async def test_storage_is_exact_for_those_who_come_at_once(ada: Tenant) -> None:
     assert (await ada.file(b"x" * 1_000))["size"] == 1_000
 
 
-async def test_a_tenant_at_its_limits_keeps_nobody_else_out(ada: Tenant, bob: Tenant) -> None:
+async def test_a_tenant_at_its_limits_does_not_affect_others(ada: Tenant, bob: Tenant) -> None:
     ada.quota(requests_per_minute=1, active_jobs=1, operations_per_day=1, storage_bytes=1)
     answers = await asyncio.gather(
         *(ada.client.post("/v1/batches", json={"task": "hold", "items": [1]}) for _ in range(50)),
@@ -196,13 +198,11 @@ async def test_a_tenant_at_its_limits_keeps_nobody_else_out(ada: Tenant, bob: Te
     assert sum(answer.status_code == 202 for answer in answers[:50]) <= 1
 
 
-async def test_a_tenant_whose_submits_get_stuck_holds_nobody_else_up(
-    ada: Tenant, bob: Tenant
-) -> None:
-    """Each submit under way has a connection, and there are not many of them."""
+async def test_blocked_submits_of_one_tenant_do_not_delay_others(ada: Tenant, bob: Tenant) -> None:
+    """Each submit in progress holds a connection, and there are few connections."""
     ada.quota(active_jobs=1_000)
     await ada.batch()
-    with psycopg.connect(ada.house.dsn) as blocking:
+    with psycopg.connect(ada.service.dsn) as blocking:
         blocking.execute("select from batchmill.usage where tenant = %s for update", [ada.name])
         stuck = asyncio.gather(
             *(
@@ -211,7 +211,7 @@ async def test_a_tenant_whose_submits_get_stuck_holds_nobody_else_up(
             )
         )
         waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%%batchmill.submit%%'"
-        while one(ada.house.sql, waiting)[0] < 1:
+        while one(ada.service.sql, waiting)[0] < 1:
             await asyncio.sleep(0.01)
         for _ in range(5):
             batch = await bob.batch()
@@ -220,29 +220,31 @@ async def test_a_tenant_whose_submits_get_stuck_holds_nobody_else_up(
 
 
 @pytest.mark.parametrize("tenant", ["own", "*"])
-async def test_the_quota_of_all_holds_for_those_without_their_own(
+async def test_the_default_quota_applies_to_tenants_without_their_own(
     tenant: str, ada: Tenant, bob: Tenant
 ) -> None:
     ada.quota(active_jobs=5)
-    ada.house.sql.execute(
+    ada.service.sql.execute(
         "insert into batchmill.quotas (tenant, active_jobs) values ('*', 2) "
         "on conflict (tenant) do nothing"
     )
     try:
-        asked = ada if tenant == "own" else bob
+        submitter = ada if tenant == "own" else bob
         answers = [
-            await asked.client.post("/v1/batches", json={"task": "hold", "items": list(range(n))})
+            await submitter.client.post(
+                "/v1/batches", json={"task": "hold", "items": list(range(n))}
+            )
             for n in (6, 5, 3, 2)
         ]
         assert sum(answer.status_code == 202 for answer in answers) == 1
         accepted = next(answer for answer in answers if answer.status_code == 202)
         assert accepted.json()["total"] == (5 if tenant == "own" else 2)
     finally:
-        ada.house.sql.execute("delete from batchmill.quotas where tenant = '*'")
+        ada.service.sql.execute("delete from batchmill.quotas where tenant = '*'")
 
 
 SCHEDULE = {"cron": "* * * * *", "task": "double", "payload": 1}
-MADE = """select (select count(*) from batchmill.jobs where tenant = 'ada')
+ALL_JOBS = """select (select count(*) from batchmill.jobs where tenant = 'ada')
     + (select count(*) from batchmill.finished where tenant = 'ada')"""
 
 
@@ -250,7 +252,7 @@ MADE = """select (select count(*) from batchmill.jobs where tenant = 'ada')
 async def test_schedules_fire_within_the_quota(
     bounds: dict[str, int], dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
-    """300 schedules that fire every second made 2,278 jobs in ten seconds, of five."""
+    """300 schedules fire every second, and the quota allows five jobs."""
     quota = Quota(tenant="ada", schedules=300, schedule_seconds=1, **bounds)
     async with running(create_app(shop_on(dsn, tmp_path))) as client:
         client.headers["Authorization"] = f"Bearer {make_key(sql, 'ada')}"
@@ -261,16 +263,16 @@ async def test_schedules_fire_within_the_quota(
             answer = await client.put(f"/v1/schedules/s{n}", json=every_second)
             assert answer.status_code == 200, answer.text
     for second in (2, 4, 6, 8):
-        await look(dsn, f"{second}s")
-    assert one(sql, MADE) == (5,)
+        await run_upkeep(dsn, f"{second}s")
+    assert one(sql, ALL_JOBS) == (5,)
     stuck = "select count(*) from batchmill.schedules where error is null and last_at is null"
     refused = "select distinct error from batchmill.schedules where error is not null"
     assert one(sql, stuck) == (0,)
-    what = "active jobs" if "active_jobs" in bounds else "jobs a day"
-    assert one(sql, refused) == (f"This tenant may have 5 {what}, and has 5.",)
+    what = "active jobs" if "active_jobs" in bounds else "jobs per day"
+    assert one(sql, refused) == (f"The quota of this tenant is 5 {what}, and it already has 5.",)
 
 
-async def test_schedules_of_a_tenant_are_bounded_without_a_quota(ada: Tenant) -> None:
+async def test_schedules_of_a_tenant_without_a_quota_are_limited(ada: Tenant) -> None:
     async def save(name: str, cron: str = SCHEDULE["cron"]) -> httpx.Response:
         return await ada.client.put(f"/v1/schedules/{name}", json=SCHEDULE | {"cron": cron})
 
@@ -289,8 +291,8 @@ async def test_schedules_of_a_tenant_are_bounded_without_a_quota(ada: Tenant) ->
     assert (await save("another")).status_code == 200
 
 
-async def test_webhooks_of_a_tenant_are_bounded_without_a_quota(ada: Tenant) -> None:
-    ada.house.sql.execute(
+async def test_webhooks_of_a_tenant_without_a_quota_are_limited(ada: Tenant) -> None:
+    ada.service.sql.execute(
         """insert into batchmill.webhooks (tenant, url, secret, created_at)
         select %s, 'https://1.1.1.1/' || n, '', now() from generate_series(1, 98) n""",
         [ada.name],
@@ -301,14 +303,14 @@ async def test_webhooks_of_a_tenant_are_bounded_without_a_quota(ada: Tenant) -> 
 
     answers = await asyncio.gather(*(save(n) for n in range(5)))
     assert sorted(answer.status_code for answer in answers) == [201, 201, 429, 429, 429]
-    # What a submit names is a webhook too.
+    # A URL in `notify` creates a webhook too.
     body = {"task": "double", "items": [1], "notify": ["https://1.1.1.1/other"]}
     assert problem(await ada.client.post("/v1/batches", json=body)) == (429, "quota_exceeded")
     body["notify"] = ["https://1.1.1.1/1"]
     assert (await ada.client.post("/v1/batches", json=body)).status_code == 202
 
 
-async def test_what_jobs_write_counts_as_stored(ada: Tenant) -> None:
+async def test_files_that_jobs_write_count_as_stored(ada: Tenant) -> None:
     ada.quota(storage_bytes=1_500)
     file = await ada.file(b"x" * 1_000)
     batch = await ada.batch("shout", [{"file": {"artifact": file["id"]}}])
@@ -316,13 +318,13 @@ async def test_what_jobs_write_counts_as_stored(ada: Tenant) -> None:
     (job,) = (await ada.client.get(batch["links"]["jobs"])).json()["jobs"]
     assert (job["state"], job["code"]) == ("failed", "storage_exceeded")
     assert one(
-        ada.house.sql, "select stored_bytes from batchmill.usage where tenant = %s", ada.name
+        ada.service.sql, "select stored_bytes from batchmill.usage where tenant = %s", ada.name
     ) == (1_000,)
 
 
-async def test_jobs_without_a_batch_and_callbacks_count(ada: Tenant) -> None:
+async def test_jobs_without_a_batch_and_callbacks_count_towards_quotas(ada: Tenant) -> None:
     ada.quota(active_jobs=3, operations_per_day=10)
-    ada.house.sql.execute(
+    ada.service.sql.execute(
         """select batchmill.enqueue('hold', '1', jsonb_build_object('tenant', %s::text))
         from generate_series(1, 2)""",
         [ada.name],
@@ -331,13 +333,13 @@ async def test_jobs_without_a_batch_and_callbacks_count(ada: Tenant) -> None:
     refused = await ada.client.post("/v1/batches", json=body)
     assert problem(refused) == (429, "quota_exceeded")
     assert (refused.json()["used"], refused.json()["limit"]) == (2, 3)
-    async with shop_on(ada.house.dsn, ada.house.files) as mill:
+    async with shop_on(ada.service.dsn, ada.service.files) as mill:
         await mill.as_tenant(ada.name).submit("double", [1], on_finish="keep")
     used = "select operations from batchmill.usage where tenant = %s"
-    assert one(ada.house.sql, used, ada.name) == (2,)
+    assert one(ada.service.sql, used, ada.name) == (2,)
 
 
-def test_the_bounds_without_a_quota_are_those_that_a_quota_begins_with(
+def test_tenants_without_a_quota_have_the_defaults_of_a_new_quota(
     sql: psycopg.Connection[Any],
 ) -> None:
     names = "schedules, schedule_seconds, webhooks"

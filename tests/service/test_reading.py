@@ -1,4 +1,4 @@
-"""Long values are read one at a time, tenant by tenant, in steps of the event loop."""
+"""Long values are read one at a time and in steps, and tenants take turns."""
 
 import asyncio
 import gc
@@ -57,7 +57,7 @@ async def test_one_value_is_held_at_a_time() -> None:
     assert (most, held) == (1, 0)
 
 
-async def test_others_go_on_between_the_steps() -> None:
+async def test_other_tasks_run_between_the_steps() -> None:
     steps = 0
 
     async def count() -> None:
@@ -72,7 +72,7 @@ async def test_others_go_on_between_the_steps() -> None:
     counting.cancel()
 
 
-async def test_who_gives_up_or_fails_holds_nobody_up() -> None:
+async def test_a_cancelled_or_failed_read_does_not_block_others() -> None:
     reading = Reading()
 
     def begin(tenant: str, function: Callable[[Any], Any]) -> asyncio.Task[Any]:
@@ -84,8 +84,8 @@ async def test_who_gives_up_or_fails_holds_nobody_up() -> None:
     await asyncio.sleep(0)
     tasks[0].cancel()
     tasks[3].cancel()
-    found = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [each if isinstance(each, str) else type(each) for each in found] == [
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [each if isinstance(each, str) else type(each) for each in results] == [
         asyncio.CancelledError, "read", "read", asyncio.CancelledError, ZeroDivisionError, "read"
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Merged results list every job that has ended once, whatever its state becomes meanwhile."""
+"""Merged results list every finished job once, even if its state changes during the download."""
 
 import json
 
@@ -31,13 +31,13 @@ async def test_a_job_that_is_retried_between_two_pages_is_listed_once(
         await batch.retry()
         await batch.wait()
         document += b"".join([piece async for piece in pieces])
-    found = json.loads(document)
-    assert [job["position"] for job in found["failed"]] == [0, 3]
-    assert [job["position"] for job in found["results"]] == [1, 2, *range(4, 12)]
-    assert found["cancelled"] == []
+    results = json.loads(document)
+    assert [job["position"] for job in results["failed"]] == [0, 3]
+    assert [job["position"] for job in results["results"]] == [1, 2, *range(4, 12)]
+    assert results["cancelled"] == []
 
 
-async def test_lists_that_do_not_fit_into_memory_wait_on_disk(dsn: str) -> None:
+async def test_lists_that_do_not_fit_into_memory_are_complete(dsn: str) -> None:
     mill = Mill(dsn)
 
     @mill.task
@@ -48,6 +48,6 @@ async def test_lists_that_do_not_fit_into_memory_wait_on_disk(dsn: str) -> None:
         batch = await mill.submit(fail, range(300))
         await batch.wait()
         body = schemas.Batch.model_construct(id=batch.id)
-        found = json.loads(b"".join([piece async for piece in merged(mill.store.jobs, body)]))
-    assert [job["position"] for job in found["failed"]] == list(range(300))
-    assert (found["results"], found["cancelled"]) == ([], [])
+        results = json.loads(b"".join([piece async for piece in merged(mill.store.jobs, body)]))
+    assert [job["position"] for job in results["failed"]] == list(range(300))
+    assert (results["results"], results["cancelled"]) == ([], [])

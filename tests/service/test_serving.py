@@ -1,4 +1,4 @@
-"""`batchmill serve`, which only a real process can show."""
+"""`batchmill serve` as a process."""
 
 import asyncio
 import shutil
@@ -19,16 +19,16 @@ from tests.service.processes import Program, serve
 from tests.service.tools import finished, make_key, submitted
 
 
-async def test_it_serves_with_a_worker_inside(dsn: str, tmp_path: Path) -> None:
+async def test_serve_includes_a_worker(dsn: str, tmp_path: Path) -> None:
     with serve(dsn, tmp_path) as server:
         async with await server.client() as client:
             batch = await submitted(client, "double", [1, 2])
             assert (await finished(client, batch))[-1] == "batch_completed"
         assert await server.end() == 0
-        assert "Traceback" not in server.said
+        assert "Traceback" not in server.stderr
 
 
-async def test_it_serves_with_workers_apart(dsn: str, tmp_path: Path) -> None:
+async def test_serve_works_with_a_separate_worker(dsn: str, tmp_path: Path) -> None:
     with serve(dsn, tmp_path, "--no-worker") as server:
         async with await server.client() as client:
             batch = await submitted(client, "shout", [await sheet(client)])
@@ -46,7 +46,7 @@ async def sheet(client: Any) -> dict[str, Any]:
     return {"file": {"artifact": file["id"]}}
 
 
-async def test_a_signal_ends_streams_and_gives_jobs_back(
+async def test_sigterm_ends_streams_and_releases_jobs(
     dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
 ) -> None:
     with serve(dsn, tmp_path, "--grace", "0.2") as server:
@@ -59,52 +59,58 @@ async def test_a_signal_ends_streams_and_gives_jobs_back(
                 assert await server.end(signal.SIGTERM) == 0
                 rest = [line async for line in lines]
         assert not [line for line in rest if line.startswith("event: batch_")]
-        assert "Traceback" not in server.said
+        assert "Traceback" not in server.stderr
     assert one(sql, "select state, attempt from batchmill.jobs") == ("ready", 0)
 
 
-async def test_a_port_in_use_is_told_in_a_sentence(dsn: str, tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_without_a_traceback(dsn: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with serve(dsn, tmp_path, "--port", port) as server:
             assert await server.end(None) == 2
-            assert f"cannot be had on 127.0.0.1:{port}: Address already in use." in one_line(server)
+            assert f"cannot listen on 127.0.0.1:{port}: Address already in use." in one_line(server)
 
 
 def one_line(program: Program) -> str:
-    assert "Traceback" not in program.said
-    return " ".join(program.said.split())
+    assert "Traceback" not in program.stderr
+    return " ".join(program.stderr.split())
 
 
-async def test_others_are_served_only_with_a_key(
+async def test_other_machines_are_served_only_if_a_key_exists(
     dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
 ) -> None:
     with serve(dsn, tmp_path, "--host", "0.0.0.0") as server:
         assert await server.end(None) == 2
-        assert "Without any key only this machine is served" in one_line(server)
+        assert "Without keys, the service accepts only requests from this machine" in one_line(
+            server
+        )
     make_key(sql, "ada")
     with serve(dsn, tmp_path, "--host", "0.0.0.0") as server:
-        await server.until_said("Serving on http://0.0.0.0:")
+        await server.wait_for_stderr("Serving on http://0.0.0.0:")
         assert await server.end() == 0
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "said"),
+    ("settings", "code", "message"),
     [
         ({"DATABASE_URL": "postgresql://x@127.0.0.1:1/x"}, 4, "does not answer"),
-        ({"BATCHMILL_TRUSTED_PROXIES": "everyone"}, 2, "Trusted proxies are networks"),
+        (
+            {"BATCHMILL_TRUSTED_PROXIES": "everyone"},
+            2,
+            "BATCHMILL_TRUSTED_PROXIES must be networks",
+        ),
     ],
 )
-async def test_what_is_wrong_at_the_start_is_told_in_a_sentence(
-    settings: dict[str, str], code: int, said: str, dsn: str, tmp_path: Path
+async def test_errors_at_startup_are_reported_without_a_traceback(
+    settings: dict[str, str], code: int, message: str, dsn: str, tmp_path: Path
 ) -> None:
     environment = {"DATABASE_URL": dsn, "BATCHMILL_ARTIFACTS": str(tmp_path)} | settings
     with Program("serve", "--port", "0", **environment) as server:
-        assert await server.end(None) == code, server.said
-        assert said in one_line(server)
+        assert await server.end(None) == code, server.stderr
+        assert message in one_line(server)
 
 
-async def test_it_serves_behind_pgbouncer(server: Server, dsn: str, tmp_path: Path) -> None:
+async def test_serve_works_behind_pgbouncer(server: Server, dsn: str, tmp_path: Path) -> None:
     bouncer = start_pgbouncer(server.dsn, pool_size=3)
     if bouncer is None:
         pytest.skip("Debian's pgbouncer is not installed.")
@@ -113,15 +119,15 @@ async def test_it_serves_behind_pgbouncer(server: Server, dsn: str, tmp_path: Pa
         with psycopg.connect(dsn, autocommit=True) as sql:
             keys = [make_key(sql, tenant) for tenant in ("ada", "bob")]
         clients = [await service.client(headers={"Authorization": f"Bearer {key}"}) for key in keys]
-        ids = await asyncio.gather(*(work_of(client) for client in clients))
+        ids = await asyncio.gather(*(run_ten_batches(client) for client in clients))
         for client, own in zip(clients, ids, strict=True):
-            found = (await client.get("/v1/batches", params={"size": 50})).json()["batches"]
-            assert {batch["id"] for batch in found} == own
+            listed = (await client.get("/v1/batches", params={"size": 50})).json()["batches"]
+            assert {batch["id"] for batch in listed} == own
             await client.aclose()
         assert await service.end() == 0
 
 
-async def work_of(client: Any) -> set[str]:
+async def run_ten_batches(client: Any) -> set[str]:
     batches = await asyncio.gather(*(submitted(client, "double", [n]) for n in range(10)))
     await asyncio.gather(*(finished(client, batch) for batch in batches))
     return {batch["id"] for batch in batches}
@@ -129,23 +135,23 @@ async def work_of(client: Any) -> set[str]:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """Where the unprivileged user that PostgreSQL runs as can go too."""
+    """A folder that the unprivileged user of PostgreSQL can enter."""
     path = Path(tempfile.mkdtemp(prefix="batchmill-", dir="/tmp"))
     path.chmod(0o711)
     yield path / "home"
     shutil.rmtree(path)
 
 
-async def test_it_serves_with_a_database_of_its_own(home: Path) -> None:
+async def test_serve_starts_and_stops_an_embedded_database(home: Path) -> None:
     with serve(None, home / "files", BATCHMILL_HOME=str(home)) as server:
         async with await server.client() as client:
             batch = await submitted(client, "double", [1])
             assert (await finished(client, batch))[-1] == "batch_completed"
-        assert await server.end() == 0, server.said
+        assert await server.end() == 0, server.stderr
     assert not list(home.rglob("postmaster.pid"))
 
 
-async def test_an_application_is_served_within_the_same_bounds(dsn: str, tmp_path: Path) -> None:
+async def test_serve_applies_its_limits_to_a_users_application(dsn: str, tmp_path: Path) -> None:
     settings = {"DATABASE_URL": dsn, "BATCHMILL_ARTIFACTS": str(tmp_path)}
     words = ("--app", "tests.service.web:app", "serve", "--port", "0")
     with Program(*words, **settings) as server:
@@ -157,5 +163,5 @@ async def test_an_application_is_served_within_the_same_bounds(dsn: str, tmp_pat
             assert (await finished(client, batch))[-1] == "batch_completed"
             answer = await client.get("/own", headers={"X": "x" * 70_000})
             assert answer.status_code == 431
-        assert await server.end() == 0, server.said
-    assert "Traceback" not in server.said
+        assert await server.end() == 0, server.stderr
+    assert "Traceback" not in server.stderr

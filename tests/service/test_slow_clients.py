@@ -1,4 +1,4 @@
-"""Large answers cost the server little memory, also for clients that do not read them."""
+"""Large answers need little server memory, even if clients do not read them."""
 
 import asyncio
 import hashlib
@@ -55,7 +55,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Reads the server'
 
 
 def batch_of(sql: psycopg.Connection[Any], count: int, size: int = LARGE) -> str:
-    """A finished batch whose payloads and results are large; the first job has failed."""
+    """Inserts a finished batch with large payloads and results. Its first job has failed."""
     row = sql.execute(BATCH.encode(), {"count": count, "size": size}).fetchone()
     assert row is not None
     return f"/v1/batches/{row[0]}"
@@ -63,7 +63,7 @@ def batch_of(sql: psycopg.Connection[Any], count: int, size: int = LARGE) -> str
 
 @contextmanager
 def not_reading(url: str, path: str) -> Iterator[socket.socket]:
-    """A client that asks, and takes no byte of the answer."""
+    """Sends a request, and does not read the answer."""
     at = httpx.URL(url)
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -73,14 +73,14 @@ def not_reading(url: str, path: str) -> Iterator[socket.socket]:
 
 
 async def answered(client: socket.socket) -> None:
-    """Waits for the answer to begin, and leaves it unread."""
+    """Waits for the start of the answer, and does not read it."""
     start = await asyncio.to_thread(client.recv, 12, socket.MSG_PEEK)
     assert start == b"HTTP/1.1 200"
 
 
 @on_linux
 @pytest.mark.parametrize("what", ["results", "archive"])
-async def test_a_large_answer_is_read_at_flat_memory(
+async def test_a_large_answer_needs_little_memory(
     what: str, dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     path = batch_of(sql, 200)
@@ -93,7 +93,7 @@ async def test_a_large_answer_is_read_at_flat_memory(
 
 
 @on_linux
-async def test_clients_that_do_not_read_cost_little_and_are_dropped(
+async def test_clients_that_do_not_read_need_little_memory_and_are_disconnected(
     dsn: str, sql: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     path = batch_of(sql, 60)
@@ -106,15 +106,15 @@ async def test_clients_that_do_not_read_cost_little_and_are_dropped(
                     clients.enter_context(not_reading(await server.url(), f"{path}/results"))
                 dropped = 0
                 while dropped < 40:
-                    dropped = server.said.count("did not read: dropped")
-                    # A moment between two statements may be seen; a client's patience never is.
+                    dropped = server.stderr.count("did not read the response")
+                    # Idle between two statements is normal, but not while a client does not read.
                     if one(sql, IN_TRANSACTION)[0]:
                         await until(lambda: not one(sql, IN_TRANSACTION)[0])
                     assert (await client.get("/v1/batches")).status_code == 200
             assert memory(server.process.pid, "VmHWM") - before < 100
 
 
-async def test_what_is_ready_and_large_is_written_patiently_too(
+async def test_a_client_that_does_not_read_a_large_result_is_disconnected(
     served: Served, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     batch = batch_of(sql, 2, 3_000_000)
@@ -124,11 +124,11 @@ async def test_what_is_ready_and_large_is_written_patiently_too(
             answer = await client.get(f"/v1/jobs/{job}/result")
             assert answer.json() == "r" * 3_000_000
             with not_reading(str(client.base_url), f"/v1/jobs/{job}"):
-                await until(lambda: "did not read: dropped" in caplog.text)
+                await until(lambda: "did not read the response" in caplog.text)
             assert (await client.get(batch)).status_code == 200
 
 
-async def test_downloads_at_once_are_bounded(
+async def test_concurrent_downloads_are_limited(
     served: Served, sql: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     batch = batch_of(sql, 20)
@@ -153,7 +153,7 @@ async def test_downloads_at_once_are_bounded(
 async def test_a_download_counts_as_long_as_its_connection_lasts(
     is_ours: bool, shop: Mill, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A middleware of this kind hides the connection. Only our own server can end it then."""
+    """This middleware hides the connection. Only batchmill's own server can then close it."""
     batch = batch_of(sql, 20)
     settings = ServiceSettings(patience=1, downloads_per_tenant=1)
     app = FastAPI()
@@ -164,7 +164,7 @@ async def test_a_download_counts_as_long_as_its_connection_lasts(
         async with running(app, settings, other) as client:
             with not_reading(str(client.base_url), f"{batch}/results") as waiting:
                 await answered(waiting)
-                await until(lambda: "did not read: dropped" in caplog.text)
+                await until(lambda: "did not read the response" in caplog.text)
                 if is_ours:
                     await until_served(client, batch)
                 else:
@@ -178,7 +178,7 @@ async def until_served(client: httpx.AsyncClient, batch: str) -> None:
         pass
 
 
-async def test_what_has_changed_something_is_answered_however_many_download(
+async def test_a_submit_is_answered_at_the_limit_of_downloads(
     served: Served,
 ) -> None:
     labels = {"é" * 490 + str(n): "é" * 500 for n in range(64)}
@@ -189,18 +189,18 @@ async def test_what_has_changed_something_is_answered_however_many_download(
 
 
 @pytest.mark.parametrize(("count", "size"), [(30, 100_000), (2_500, 10), (3, 300_000)])
-async def test_pages_of_any_size_make_one_answer(
+async def test_results_and_archives_contain_all_pages(
     count: int, size: int, served: Served, sql: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     batch = batch_of(sql, count, size)
     async with served() as client:
         answer = (await client.get(f"{batch}/results")).json()
         expected = hashlib.sha256(b"r" * size).hexdigest()
-        found = [
+        digests = [
             (each["position"], hashlib.sha256(each["result"].encode()).hexdigest())
             for each in answer["results"]
         ]
-        assert found == [(n, expected) for n in range(1, count)]
+        assert digests == [(n, expected) for n in range(1, count)]
         assert [(each["position"], each["code"]) for each in answer["failed"]] == [(0, "unlucky")]
         assert answer["cancelled"] == []
         packed = tmp_path / "batch.zip"

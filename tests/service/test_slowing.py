@@ -1,4 +1,4 @@
-"""How often an address may try."""
+"""The number of tries of an address is limited."""
 
 from batchmill.service.slowing import Slowing
 
@@ -11,7 +11,7 @@ class Clock:
         return self.now
 
 
-def test_an_address_has_so_many_tries_and_they_come_back_one_by_one() -> None:
+def test_tries_of_an_address_are_limited_and_refilled_one_by_one() -> None:
     clock = Clock()
     slowing = Slowing(tries=3, seconds=30, clock=clock)
     assert [slowing.allow("10.0.0.1") for _ in range(3)] == [None] * 3
@@ -25,19 +25,19 @@ def test_an_address_has_so_many_tries_and_they_come_back_one_by_one() -> None:
     assert [slowing.allow("10.0.0.1") is None for _ in range(4)] == [True] * 3 + [False]
 
 
-def test_refused_tries_make_nobody_wait_longer() -> None:
+def test_refused_tries_do_not_extend_the_wait() -> None:
     slowing = Slowing(tries=1, seconds=30, clock=Clock())
     slowing.allow("10.0.0.1")
     assert {slowing.allow("10.0.0.1") for _ in range(1_000)} == {30}
 
 
-def test_looking_costs_nothing() -> None:
+def test_reading_the_wait_does_not_count_as_a_try() -> None:
     slowing = Slowing(tries=1, seconds=30)
     assert {slowing.wait("10.0.0.1") for _ in range(1_000)} == {None}
     assert slowing.allow("10.0.0.1") is None
 
 
-def test_a_try_that_is_given_back_was_none() -> None:
+def test_a_try_that_is_given_back_does_not_count() -> None:
     clock = Clock()
     slowing = Slowing(tries=2, seconds=30, clock=clock)
     for _ in range(100):
@@ -46,13 +46,13 @@ def test_a_try_that_is_given_back_was_none() -> None:
     assert [slowing.allow("10.0.0.1") for _ in range(3)] == [None, None, 15]
     slowing.give_back("10.0.0.1")
     assert [slowing.allow("10.0.0.1") for _ in range(2)] == [None, 15]
-    # What comes too late gives nobody more tries than there are.
+    # A try that is given back late does not raise the number of tries above the limit.
     clock.now += 1_000
     slowing.give_back("10.0.0.1")
     assert [slowing.allow("10.0.0.1") is None for _ in range(3)] == [True, True, False]
 
 
-def test_others_are_not_slowed() -> None:
+def test_other_addresses_are_not_limited() -> None:
     slowing = Slowing(tries=1, seconds=30)
     slowing.allow("10.0.0.1")
     assert slowing.allow("10.0.0.1")
@@ -70,7 +70,7 @@ def test_the_addresses_of_one_network_count_as_one() -> None:
     assert slowing.wait("")
 
 
-def test_the_table_is_bounded() -> None:
+def test_the_number_of_remembered_addresses_is_limited() -> None:
     clock = Clock()
     slowing = Slowing(tries=1, seconds=30, most=100, clock=clock)
     for n in range(1_000):

@@ -1,4 +1,4 @@
-"""Callers share the event loop by the time that they use, not by the requests that they send."""
+"""Callers share the event loop by the time that they use, not by their number of requests."""
 
 import asyncio
 from collections import Counter
@@ -12,12 +12,12 @@ from batchmill.service.steps import CREDIT_SECONDS, ITERATION_SECONDS, MOST_CALL
 from tests.service.tools import Tenant
 
 MANY = 200
-# Far more than two callers are apart when each step is counted at once.
+# The tolerance of comparisons. Callers with equal shares differ by much less.
 NEAR = CREDIT_SECONDS + 2 * ITERATION_SECONDS
 
 
 class Clock:
-    """It stands still but for the time that steps say they take."""
+    """Moves only when a step adds its duration."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -27,7 +27,7 @@ class Clock:
 
 
 class Loop:
-    """Callers with requests of many steps."""
+    """Runs requests of callers in many steps."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -60,7 +60,7 @@ async def end(tasks: list[asyncio.Task[None]]) -> None:
 
 
 @pytest.mark.parametrize("seconds", [1e-5, 1e-4, 1e-3, 1e-2])
-async def test_each_step_waits_for_an_iteration_of_others_however_many_they_are(
+async def test_a_step_waits_one_iteration_for_any_number_of_other_requests(
     seconds: float,
 ) -> None:
     loop = Loop()
@@ -73,9 +73,9 @@ async def test_each_step_waits_for_an_iteration_of_others_however_many_they_are(
     await end(many)
 
 
-async def test_callers_with_as_much_to_do_get_as_much() -> None:
+async def test_busy_callers_get_equal_time() -> None:
     loop = Loop()
-    # One of them has many requests of short steps, the other has few of long ones.
+    # Ada has many requests with short steps. Bob has few with long steps.
     tasks = [loop.tenant("ada", 10_000, 1e-4) for _ in range(MANY)]
     tasks += [loop.tenant("bob", 10_000, 5e-3) for _ in range(3)]
     while loop.clock.now < 3:
@@ -84,7 +84,7 @@ async def test_callers_with_as_much_to_do_get_as_much() -> None:
     await end(tasks)
 
 
-async def test_strangers_have_as_much_as_a_tenant_however_many_addresses_they_have() -> None:
+async def test_all_unknown_callers_together_get_the_share_of_one_tenant() -> None:
     loop = Loop()
     tasks = [loop.stranger(f"10.0.0.{number}", 10_000) for number in range(MANY)]
     tasks += [loop.tenant(name, 10_000) for name in ("ada", "bob") for _ in range(3)]
@@ -97,8 +97,8 @@ async def test_strangers_have_as_much_as_a_tenant_however_many_addresses_they_ha
     await end(tasks)
 
 
-async def test_a_tenant_that_uses_little_does_not_answer_for_those_who_use_much() -> None:
-    """Neither do strangers."""
+async def test_callers_that_use_little_do_not_wait_for_those_that_use_much() -> None:
+    """This applies to tenants and to unknown callers."""
     loop = Loop()
     heavy = [loop.tenant("ada", 10_000) for _ in range(MANY)]
     heavy += [loop.stranger("10.0.0.1", 10_000) for _ in range(MANY)]
@@ -111,7 +111,7 @@ async def test_a_tenant_that_uses_little_does_not_answer_for_those_who_use_much(
     await end(heavy)
 
 
-async def test_who_was_idle_is_owed_no_more_than_the_credit() -> None:
+async def test_an_idle_caller_gains_at_most_the_credit() -> None:
     loop = Loop()
     await loop.tenant("bob", 1)
     await loop.tenant("ada", 5_000)
@@ -123,15 +123,15 @@ async def test_who_was_idle_is_owed_no_more_than_the_credit() -> None:
     await end(tasks)
 
 
-async def test_a_request_gets_what_it_waits_for_and_gives_what_it_returns() -> None:
+async def test_a_request_gets_awaited_results_and_raises_its_errors() -> None:
     loop = Loop()
     busy = [loop.tenant("ada", 10_000) for _ in range(3)]
-    found: list[Any] = []
+    results: list[Any] = []
 
     async def work() -> None:
         waiting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_soon(waiting.set_result, "came")
-        found.append(await waiting)
+        results.append(await waiting)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await asyncio.Event().wait()
@@ -139,11 +139,11 @@ async def test_a_request_gets_what_it_waits_for_and_gives_what_it_returns() -> N
 
     with pytest.raises(LookupError, match="the end"):
         await loop.begin(loop.steps.tenants.account("bob"), work())
-    assert found == ["came"]
+    assert results == ["came"]
     await end(busy)
 
 
-async def test_a_request_that_is_cancelled_while_it_waits_holds_nobody_up() -> None:
+async def test_a_request_that_is_cancelled_while_it_waits_blocks_no_other() -> None:
     loop = Loop()
     ended: list[str] = []
 
@@ -165,7 +165,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_holds_nobody_up() -> N
     assert not caller.has_work()
 
 
-async def test_callers_who_went_away_are_forgotten() -> None:
+async def test_idle_callers_are_forgotten() -> None:
     loop = Loop()
     for number in range(5 * MOST_CALLERS):
         await loop.stranger(str(number), 1)
@@ -175,8 +175,8 @@ async def test_callers_who_went_away_are_forgotten() -> None:
 async def test_a_tenant_does_not_wait_for_all_requests_of_another(
     ada: Tenant, bob: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their keys are recognised only if they were valid before."""
-    # Every step is long for this server.
+    """A request counts for a tenant only if its key was valid before."""
+    # Every step takes longer than this.
     monkeypatch.setattr(module, "ITERATION_SECONDS", 1e-5)
     for tenant in (ada, bob):
         await tenant.client.get("/v1/tasks")

@@ -1,4 +1,4 @@
-"""What several of these tests need."""
+"""Tools for the tests of the service."""
 
 import hashlib
 import itertools
@@ -15,8 +15,8 @@ from fastapi import FastAPI
 from batchmill.domain.key import Key
 
 ALL = ("read", "submit", "admin")
-NOBODY = "00000000-0000-4000-8000-000000000000"
-LEFT = """select (select count(*) from batchmill.batches where tenant = %(tenant)s),
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
+ROWS = """select (select count(*) from batchmill.batches where tenant = %(tenant)s),
     (select count(*) from batchmill.jobs where tenant = %(tenant)s),
     (select count(*) from batchmill.requests where tenant = %(tenant)s),
     (select count(*) from batchmill.artifacts where tenant = %(tenant)s),
@@ -26,7 +26,7 @@ numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class House:
+class SharedService:
     url: str
     dsn: str
     sql: psycopg.Connection[Any]
@@ -40,7 +40,7 @@ class House:
 
     @asynccontextmanager
     async def tenant(self, name: str | None = None) -> AsyncIterator["Tenant"]:
-        """One that nobody else has, unless it is named."""
+        """Creates a client. Without a name the tenant is a new one."""
         name = name or f"tenant-{next(numbers)}"
         async with self.client(self.key(name)) as client:
             yield Tenant(name, client, self)
@@ -52,28 +52,28 @@ class House:
 
 @dataclass(frozen=True)
 class Tenant:
-    """A client with every scope, whose work nobody else sees."""
+    """A client of one tenant, with every scope."""
 
     name: str
     client: httpx.AsyncClient
-    house: House
+    service: SharedService
 
     @property
     def has_nothing(self) -> bool:
-        """No row and no file, also none that is to be removed later."""
-        found = self.house.sql.execute(LEFT.encode(), {"tenant": self.name}).fetchone()
-        return found == (0, 0, 0, 0, 0) and not self.files
+        """Whether it has no row and no file, not even one that is to be removed later."""
+        counts = self.service.sql.execute(ROWS.encode(), {"tenant": self.name}).fetchone()
+        return counts == (0, 0, 0, 0, 0) and not self.files
 
     @property
     def files(self) -> list[Path]:
-        """Whatever lies in its folder of the store."""
+        """All files in its folder of the storage."""
         folder = hashlib.sha256(self.name.encode()).hexdigest()[:16]
-        return [path for path in (self.house.files / folder).rglob("*") if path.is_file()]
+        return [path for path in (self.service.files / folder).rglob("*") if path.is_file()]
 
     def quota(self, **bounds: int) -> None:
         names = ", ".join(bounds)
         values = ", ".join("%s" for _ in bounds)
-        self.house.sql.execute(
+        self.service.sql.execute(
             f"insert into batchmill.quotas (tenant, {names}) values (%s, {values})".encode(),
             [self.name, *bounds.values()],
         )
@@ -97,7 +97,7 @@ def make_key(
     *,
     expires_in: str | None = None,
 ) -> str:
-    """As `batchmill keys create` does."""
+    """Creates a key in the same way as `batchmill keys create`."""
     key = Key.new()
     sql.execute(
         "insert into batchmill.api_keys (id, tenant, name, digest, scopes, created_at, expires_at) "
@@ -114,7 +114,7 @@ async def submitted(client: httpx.AsyncClient, task: str, items: list[Any], **mo
 
 
 async def finished(client: httpx.AsyncClient, batch: Any) -> list[str]:
-    """Follows a batch to its end; the types of its events."""
+    """Follows a batch to its end. Returns the types of its events."""
     types = []
     async with client.stream("GET", batch["links"]["events"]) as stream:
         assert stream.status_code == 200

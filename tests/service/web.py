@@ -1,4 +1,4 @@
-"""An application of someone's own, with the service inside."""
+"""A user's application that includes the service."""
 
 from fastapi import FastAPI
 

@@ -1,4 +1,4 @@
-"""Sessions that drive the engine."""
+"""Database sessions that call the engine's SQL functions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,19 +12,19 @@ from tests.store.engine import Engine
 
 @pytest.fixture
 def sessions(dsn: str) -> Iterator[Callable[[], Engine]]:
-    """Makes sessions beside each other; afterwards every invariant has to hold."""
-    made: list[Engine] = []
+    """Opens concurrent sessions. After the test, every invariant must hold."""
+    opened: list[Engine] = []
     with ExitStack() as stack:
 
         def connect() -> Engine:
-            made.append(Engine(stack.enter_context(psycopg.connect(dsn, autocommit=True))))
-            return made[-1]
+            opened.append(Engine(stack.enter_context(psycopg.connect(dsn, autocommit=True))))
+            return opened[-1]
 
         yield connect
-        latest = max((engine.offset for engine in made), default=0)
-        witness = connect()
-        witness.set_clock(latest)
-        assert violations(witness.conn, lowered=True) == []
+        latest = max((engine.offset for engine in opened), default=0)
+        checker = connect()
+        checker.set_clock(latest)
+        assert violations(checker.conn, lowered=True) == []
 
 
 @pytest.fixture

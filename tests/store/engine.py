@@ -1,4 +1,4 @@
-"""The engine's SQL functions, called the way any language would: the subject of these tests."""
+"""Calls the engine's SQL functions directly, as a client in any language would."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -24,7 +24,7 @@ TRANSIENT = Failure("busy", transient=True, message="Come back later.", detail="
 
 
 class Engine:
-    """One session, with a clock that only tests move."""
+    """One session. Its clock moves only when the test moves it."""
 
     def __init__(self, conn: psycopg.Connection[Any]):
         self.conn = conn
@@ -81,27 +81,37 @@ class Engine:
         return self.value(query, task, json(payload), json(options))
 
     def claim(
-        self, worker: int, *tasks: str, want: int = 100, spare: int = 0, **wants: int
+        self, worker: int, *tasks: str, want: int = 100, prefetch: int = 0, **wants: int
     ) -> list[Claim]:
-        return self._claimed("claim", worker, dict.fromkeys(tasks, want) | wants, want, spare)[1]
+        return self._claimed(
+            "claim_jobs", worker, dict.fromkeys(tasks, want) | wants, want, prefetch
+        )[1]
 
-    def turn(
+    def finish_and_claim(
         self,
         worker: int,
         *tasks: str,
         ended: Iterable[Outcome],
         want: int = 100,
-        spare: int = 0,
+        prefetch: int = 0,
         **wants: int,
     ) -> tuple[list[int], list[Claim]]:
-        """The jobs whose outcome was refused, and those claimed in the same transaction."""
+        """Returns the jobs whose outcome was refused, and the claims of the same transaction."""
         wants = dict.fromkeys(tasks, want) | wants
-        return self._claimed("turn", worker, wants, want, spare, **finish_call(list(ended)))
+        return self._claimed(
+            "finish_and_claim", worker, wants, want, prefetch, **finish_call(list(ended))
+        )
 
     def _claimed(
-        self, query: str, worker: int, wants: Mapping[str, int], want: int, spare: int, **call: Any
+        self,
+        query: str,
+        worker: int,
+        wants: Mapping[str, int],
+        want: int,
+        prefetch: int,
+        **call: Any,
     ) -> tuple[list[int], list[Claim]]:
-        demand = Demand(worker, wants, want, spare)
+        demand = Demand(worker, wants, want, prefetch)
         call |= claim_call(demand, self.since, self.turns)
         row = self.conn.execute(queries()[query].encode(), call).fetchone()
         assert row is not None
@@ -110,7 +120,7 @@ class Engine:
         return sorted(row[0]["refused"]), claims(row[0])
 
     def finish(self, *outcomes: Outcome) -> list[int]:
-        """The jobs whose outcome was refused."""
+        """Returns the jobs whose outcome was refused."""
         row = self.conn.execute(queries()["finish"].encode(), finish_call(outcomes)).fetchone()
         assert row is not None
         return sorted(row[0])
@@ -142,13 +152,13 @@ class Engine:
         self.call("set_limit", name, slots, starts, period, paused, reset)
 
     def look_after(self, worker: int) -> list[int]:
-        """Rescues what lost workers held, as the upkeep does."""
-        found = self.call("look_after", worker, LEASE)
-        if not found or not found["lapsed"]:
+        """Ends the attempts of lost workers, as the upkeep does; returns their jobs."""
+        answer = self.call("look_after", worker, LEASE)
+        if not answer or not answer["lapsed"]:
             return []
         ended = [
             outcome.lost(Claim(**job["claim"]), policy(job["retry"]), 0.5)
-            for job in found["lapsed"]
+            for job in answer["lapsed"]
         ]
         refused = self.finish(*ended)
         return [end.claim.id for end in ended if end.claim.id not in refused]
@@ -160,7 +170,8 @@ class Engine:
             self.cancel_in_steps(batch, 100)
 
     def cancel_in_steps(self, batch: UUID, *sizes: int) -> list[int]:
-        """Ends waiting jobs of a cancelled batch, so many in each step; how many those were."""
+        """Ends waiting jobs of a cancelled batch, in a step for each size; returns how many jobs
+        each step ended."""
         step = "select * from batchmill.cancel_step(%s, %s, %s)"
         after, ended = -1, []
         for most in sizes:
@@ -170,7 +181,7 @@ class Engine:
         return ended
 
     def expire(self) -> dict[str, int]:
-        """Lets go of what has expired, as the upkeep does; how much that was."""
+        """Removes expired data, as the upkeep does; returns how much of each kind."""
         for (batch,) in self.rows(queries()["late_batches"]):
             self.call("cancel_batch", batch)
         return self.value(queries()["expire"])
@@ -181,8 +192,8 @@ class Engine:
         (state,) = (row[0] for row in self.rows(query, job, job))
         return JobState(state)
 
-    def standing(self, batch: UUID) -> tuple[Any, ...]:
-        """The state of a batch, and its jobs: in all, running, completed, failed, cancelled."""
+    def status(self, batch: UUID) -> tuple[Any, ...]:
+        """The state of a batch, then its job counts: total, running, completed, failed, cancelled."""
         query = """select state, total, running, completed, failed, cancelled
             from batchmill.batches where id = %s"""
         return self.rows(query, batch)[0]
@@ -192,7 +203,7 @@ class Engine:
         return [row[0] for row in self.rows(query, batch)]
 
     def drain(self, worker: int, *tasks: str) -> int:
-        """Claims and completes until nothing is due; how many that were."""
+        """Claims and completes jobs until none is due; returns how many."""
         drained = 0
         while claims := self.claim(worker, *tasks):
             assert self.complete(*claims) == []

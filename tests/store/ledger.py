@@ -1,8 +1,8 @@
-"""A ledger of starts and ends, kept by triggers, that tells whether a limit was ever exceeded.
+"""A log of starts and ends, written by triggers, that shows whether a limit was ever exceeded.
 
-It believes neither the engine's counters nor the times of its clients. A start counts from the
-moment it is executed, even before its commit; an end counts only once its transaction is visible
-to whoever starts next. With limits that are exact, no start is ever one too many, seen like this.
+It does not rely on the engine's counters or on client clocks. A start counts from the moment it is
+executed, even before its commit. An end counts only when the transaction of the next start sees it.
+If limits are exact, no start exceeds a limit under these strict rules.
 """
 
 from collections import defaultdict
@@ -43,7 +43,7 @@ for each row execute function public.keep_ledger();
 
 
 class Entry(NamedTuple):
-    """A start under a limit, or, without a name, an end."""
+    """A start under the limit `name`, or an end if there is no name."""
 
     fence: int
     name: str | None
@@ -65,19 +65,19 @@ def excesses(entries: Iterable[Entry]) -> list[str]:
     entries = list(entries)
     ended_by = {entry.fence: entry.xid for entry in entries if entry.name is None}
     running: defaultdict[str, list[int]] = defaultdict(list)
-    found: list[str] = []
+    exceeding: list[str] = []
     for entry in entries:
         if entry.name is None:
             continue
         saw = Snapshot(entry)
-        # Limits count up to the last slot, so who ended before this start can be forgotten.
+        # An attempt whose end this start sees no longer counts.
         running[entry.name] = [
             fence for fence in running[entry.name] if not saw.sees(ended_by.get(fence))
         ]
         running[entry.name].append(entry.fence)
         if len(running[entry.name]) > entry.slots:
-            found.append(f"{entry.name}: {running[entry.name]} ran at once, {entry.slots} may")
-    return found
+            exceeding.append(f"{entry.name}: {running[entry.name]} at once, limit {entry.slots}")
+    return exceeding
 
 
 class Snapshot:

@@ -1,4 +1,4 @@
-"""Two sessions at once, stopped exactly where one waits for the other."""
+"""Runs calls of concurrent sessions, and waits until one is blocked by a lock of another."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ BLOCKERS = "select pg_blocking_pids(%s)"
 
 
 class Rival(Generic[R]):
-    """A call in a thread of its own."""
+    """A call that runs in its own thread and competes with other sessions for locks."""
 
     def __init__(self, call: Callable[[], R]):
         self._call = call
@@ -37,32 +37,32 @@ class Rival(Generic[R]):
 
     def result(self, patience: float = PATIENCE) -> R:
         self._thread.join(patience)
-        assert self.is_done, "The rival waits for ever."
+        assert self.is_done, f"The call is still blocked after {patience} seconds."
         if self._error is not None:
             raise self._error
         return self._answer  # pyright: ignore[reportReturnType]
 
     def wait_until_blocked(self, session: Engine) -> "Rival[R]":
-        """Returns once Postgres itself says that the session waits for another."""
+        """Returns when Postgres reports that another session blocks this one."""
         self.wait_until_blocked_or_done(session)
-        assert not self.is_done, f"It did not wait: {self._error or self._answer!r}"
+        assert not self.is_done, f"The call was not blocked: {self._error or self._answer!r}"
         return self
 
     def wait_until_blocked_or_done(self, session: Engine) -> "Rival[R]":
         deadline = time.monotonic() + PATIENCE
         while not self.is_done and not is_blocked(session):
-            assert time.monotonic() < deadline, "It neither waits nor ends."
+            assert time.monotonic() < deadline, "The call is neither blocked nor done."
             time.sleep(0.002)
         return self
 
 
 def is_blocked(session: Engine) -> bool:
-    row = witness(session).execute(BLOCKERS, [session.conn.info.backend_pid]).fetchone()
+    row = observer(session).execute(BLOCKERS, [session.conn.info.backend_pid]).fetchone()
     return bool(row and row[0])
 
 
 @cache
-def witness(session: Engine) -> psycopg.Connection[Any]:
-    """A connection beside the session, which is busy waiting."""
+def observer(session: Engine) -> psycopg.Connection[Any]:
+    """A second connection, because the session itself is blocked."""
     info = session.conn.info
     return psycopg.connect(info.dsn, password=info.password, autocommit=True)

@@ -1,4 +1,4 @@
-"""How attempts end: every write is fenced, every delay is stored, only a lapsed lease means dead."""
+"""How attempts end: writes are fenced, delays are stored, and only an expired lease means lost."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +22,7 @@ def worker(engine: Engine) -> int:
     return engine.worker("work", "next")
 
 
-def test_a_retry_waits_for_its_delay_in_the_database(engine: Engine, worker: int):
-    """A delay that is computed but not stored."""
+def test_a_retry_starts_only_after_its_stored_delay(engine: Engine, worker: int):
     engine.batch("work", 1)
     engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
     assert engine.claim(worker, "work") == []
@@ -34,19 +33,20 @@ def test_a_retry_waits_for_its_delay_in_the_database(engine: Engine, worker: int
     assert claim.attempt == 2
 
 
-def test_each_retry_waits_by_the_policy_until_attempts_run_out(engine: Engine, worker: int):
+def test_retry_delays_follow_the_policy_until_attempts_run_out(engine: Engine, worker: int):
     job = engine.enqueue("work")["job_id"]
     waits: list[Any] = []
     for _ in range(2):
         engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
-        query = "select extract(epoch from run_at - clock)::integer from batchmill.jobs, batchmill.clock()"
+        query = """select extract(epoch from run_at - clock)::integer
+            from batchmill.jobs, batchmill.clock()"""
         waits.append(engine.value(query))
         engine.advance_clock(100)
     engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
     assert (waits, engine.state(job)) == ([10, 20], JobState.FAILED)
 
 
-def test_every_failed_attempt_is_kept_with_its_error_times_and_worker(engine: Engine, worker: int):
+def test_failed_attempts_are_recorded_with_their_code_times_and_worker(engine: Engine, worker: int):
     job = engine.enqueue("work")["job_id"]
     for _ in range(3):
         engine.fail(*engine.claim(worker, "work"), failure=TRANSIENT)
@@ -58,10 +58,7 @@ def test_every_failed_attempt_is_kept_with_its_error_times_and_worker(engine: En
     assert all(entry["started_at"] <= entry["ended_at"] for entry in kept)
 
 
-def test_a_rescued_jobs_first_worker_cannot_overwrite_the_seconds_result(
-    engine: Engine, worker: int
-):
-    """Completion by id alone."""
+def test_a_lost_worker_cannot_overwrite_the_result_of_the_next_attempt(engine: Engine, worker: int):
     batch = engine.batch("work", 1)
     (first,) = engine.claim(worker, "work")
     rescuer = lose(engine, worker)
@@ -73,11 +70,11 @@ def test_a_rescued_jobs_first_worker_cannot_overwrite_the_seconds_result(
     assert engine.complete(second, result="second") == []
     assert engine.complete(first, result="first") == [first.id]
     assert engine.value("select result from batchmill.finished") == "second"
-    assert engine.standing(batch) == ("completed", 1, 0, 1, 0, 0)
+    assert engine.status(batch) == ("completed", 1, 0, 1, 0, 0)
 
 
-def assert_powerless(engine: Engine, stale: Claim, batch: UUID) -> None:
-    """Whatever the attempt tries to write is refused and leaves no trace."""
+def assert_all_writes_are_refused(engine: Engine, stale: Claim, batch: UUID) -> None:
+    """Every write of the attempt is refused, and none adds an event."""
     before = engine.events(batch)
     assert engine.report(stale, progress={"stage": "late"}) == [stale.id]
     save = "select batchmill.save_checkpoint(%s, %s, 'step', '1'::json)"
@@ -97,7 +94,7 @@ def test_a_stale_attempt_can_write_nothing_at_all(engine: Engine, worker: int):
     batch = engine.batch("work", 1)
     (claim,) = engine.claim(worker, "work")
     lose(engine, worker)
-    assert_powerless(engine, claim, batch)
+    assert_all_writes_are_refused(engine, claim, batch)
 
 
 def test_a_stale_attempt_can_write_nothing_while_the_next_one_runs(engine: Engine, worker: int):
@@ -107,12 +104,12 @@ def test_a_stale_attempt_can_write_nothing_while_the_next_one_runs(engine: Engin
     engine.advance_clock(100)
     engine.call("renew_lease", rescuer, LEASE)
     (running,) = engine.claim(rescuer, "work")
-    assert_powerless(engine, stale, batch)
+    assert_all_writes_are_refused(engine, stale, batch)
     query = "select fence, progress, checkpoints from batchmill.jobs"
     assert engine.rows(query) == [(running.fence, None, None)]
 
 
-def test_a_guessed_fence_opens_nothing(engine: Engine, worker: int):
+def test_outcomes_with_a_wrong_fence_are_refused(engine: Engine, worker: int):
     engine.batch("work", 2)
     (claim,) = engine.claim(worker, "work", want=1)
     id, fence, lane, *_ = claim
@@ -121,16 +118,15 @@ def test_a_guessed_fence_opens_nothing(engine: Engine, worker: int):
     assert engine.complete(*(Claim(*guess) for guess in guesses)) == [id, waiting, 999]
 
 
-def test_an_outcome_that_comes_twice_counts_once(engine: Engine, worker: int):
+def test_an_outcome_that_is_sent_twice_counts_once(engine: Engine, worker: int):
     batch = engine.batch("work", 3)
     first, second, _ = engine.claim(worker, "work")
     assert engine.complete(first, first) == []
     assert engine.complete(first, second) == [first.id]
-    assert engine.standing(batch) == ("processing", 3, 1, 2, 0, 0)
+    assert engine.status(batch) == ("processing", 3, 1, 2, 0, 0)
 
 
-def test_a_long_run_is_not_a_lost_worker(engine: Engine, worker: int):
-    """A job would count as stuck by the time since its start."""
+def test_a_worker_that_renews_its_lease_is_not_lost_during_a_long_job(engine: Engine, worker: int):
     engine.batch("work", 1)
     (claim,) = engine.claim(worker, "work")
     for _ in range(100):
@@ -140,7 +136,7 @@ def test_a_long_run_is_not_a_lost_worker(engine: Engine, worker: int):
     assert engine.complete(claim) == []
 
 
-def test_a_lapsed_lease_gives_all_of_a_workers_jobs_back_and_counts_the_attempt(
+def test_an_expired_lease_returns_all_jobs_of_the_worker_and_counts_the_attempt(
     engine: Engine, worker: int
 ):
     engine.batch("work", 3)
@@ -160,7 +156,9 @@ def test_a_lapsed_lease_gives_all_of_a_workers_jobs_back_and_counts_the_attempt(
         "delete from batchmill.workers where id = %s returning id",
     ],
 )
-def test_jobs_of_a_worker_are_rescued_however_it_left_them(end: str, engine: Engine, worker: int):
+def test_jobs_of_a_draining_stopped_or_deleted_worker_are_rescued(
+    end: str, engine: Engine, worker: int
+):
     engine.batch("work", 1)
     (claim,) = engine.claim(worker, "work")
     engine.rows(end, worker)
@@ -169,10 +167,10 @@ def test_jobs_of_a_worker_are_rescued_however_it_left_them(end: str, engine: Eng
     assert engine.look_after(engine.worker("work")) == [claim.id]
 
 
-def test_a_worker_that_cannot_be_given_up_yet_holds_up_no_other(
+def test_a_locked_worker_row_does_not_delay_the_rescue_of_other_jobs(
     engine: Engine, worker: int, sessions: Sessions
 ):
-    """A claim holds its worker until the answer is taken, which may be never."""
+    """A claim locks its worker's row until its transaction ends, which may never happen."""
     engine.batch("work", 2)
     (held,) = engine.claim(worker, "work", want=1)
     (lost,) = engine.claim(engine.worker("work"), "work", want=1)
@@ -186,17 +184,17 @@ def test_a_worker_that_cannot_be_given_up_yet_holds_up_no_other(
     assert engine.look_after(leader) == [held.id]
 
 
-def test_a_worker_that_was_given_up_for_lost_hears_so_and_gets_no_more(engine: Engine, worker: int):
+def test_a_lost_worker_cannot_renew_its_lease_or_claim_jobs(engine: Engine, worker: int):
     lose(engine, worker)
     assert engine.call("renew_lease", worker, LEASE) is None
     with pytest.raises(Exception, match=f"Worker {worker} is not live"):
         engine.claim(worker, "work")
 
 
-def test_a_claim_tells_whether_its_worker_is_the_only_live_one(engine: Engine, worker: int):
+def test_a_claim_reports_whether_its_worker_is_the_only_live_worker(engine: Engine, worker: int):
     def is_alone() -> bool:
         return engine.value(
-            "select batchmill.claim(%s, '{work}', '{1}', 1, 0, '0') -> 'alone'", worker
+            "select batchmill.claim_jobs(%s, '{work}', '{1}', 1, 0, '0') -> 'alone'", worker
         )
 
     engine.task("work")
@@ -214,11 +212,11 @@ def test_a_job_that_loses_its_worker_every_time_fails(engine: Engine, worker: in
         worker = lose(engine, worker)
         engine.advance_clock(1000)
         engine.call("renew_lease", worker, LEASE)
-    assert engine.standing(batch) == ("failed", 1, 0, 0, 1, 0)
+    assert engine.status(batch) == ("failed", 1, 0, 0, 1, 0)
     assert engine.value("select error ->> 'code' from batchmill.finished") == "worker_lost"
 
 
-def test_upkeep_has_one_leader_until_its_lease_lapses(engine: Engine, worker: int):
+def test_upkeep_has_one_leader_until_its_lease_expires(engine: Engine, worker: int):
     second = engine.worker("work")
     assert engine.call("lead", worker, 15)
     assert not engine.call("lead", second, 15)
@@ -228,7 +226,7 @@ def test_upkeep_has_one_leader_until_its_lease_lapses(engine: Engine, worker: in
     assert not engine.call("lead", worker, 15)
 
 
-def test_a_snooze_uses_up_no_attempt(engine: Engine, worker: int):
+def test_a_snooze_does_not_use_up_an_attempt(engine: Engine, worker: int):
     engine.batch("work", 1)
     for snoozes in range(5):
         (claim,) = engine.claim(worker, "work")
@@ -239,7 +237,7 @@ def test_a_snooze_uses_up_no_attempt(engine: Engine, worker: int):
         engine.call("renew_lease", worker, LEASE)
 
 
-def test_a_release_uses_up_no_attempt_and_waits_for_nothing(engine: Engine, worker: int):
+def test_a_released_job_uses_up_no_attempt_and_starts_without_delay(engine: Engine, worker: int):
     engine.batch("work", 3)
     (claim,) = engine.claim(worker, "work", want=1)
     engine.release(claim)
@@ -247,7 +245,7 @@ def test_a_release_uses_up_no_attempt_and_waits_for_nothing(engine: Engine, work
     assert [(c.id, c.attempt) for c in again] == [(claim.id + n, 1) for n in range(3)]
 
 
-def test_a_stage_starts_after_the_one_before_it_with_its_own_payload_and_attempts(
+def test_a_stage_starts_after_the_previous_stage_with_its_own_payload_and_attempts(
     engine: Engine, worker: int
 ):
     batch = engine.batch("work", ["sheet"])
@@ -281,7 +279,7 @@ def test_a_stage_counts_its_own_snoozes(engine: Engine, worker: int):
     assert claim.snoozes == 0
 
 
-def test_checkpoints_outlive_the_attempt(engine: Engine, worker: int):
+def test_checkpoints_are_available_to_the_next_attempt(engine: Engine, worker: int):
     engine.batch("work", 1)
     (claim,) = engine.claim(worker, "work")
     for name, value in (("a", "1"), ("b", "[2]")):
@@ -293,7 +291,7 @@ def test_checkpoints_outlive_the_attempt(engine: Engine, worker: int):
     assert claim.checkpoints == {"a": 1, "b": [2]}
 
 
-def test_a_stage_starts_without_the_checkpoints_of_the_one_before_it(engine: Engine, worker: int):
+def test_a_stage_starts_without_the_checkpoints_of_the_previous_stage(engine: Engine, worker: int):
     engine.batch("work", 1)
     (first,) = engine.claim(worker, "work")
     engine.value("select batchmill.save_checkpoint(%s, %s, 'step', '1')", first.id, first.fence)
@@ -302,7 +300,7 @@ def test_a_stage_starts_without_the_checkpoints_of_the_one_before_it(engine: Eng
     assert second.checkpoints is None
 
 
-def test_a_job_has_the_labels_of_its_batch(engine: Engine, worker: int):
+def test_a_claim_has_the_labels_of_its_batch_or_job(engine: Engine, worker: int):
     engine.batch("work", 1, labels={"club": "blue"})
     engine.enqueue("work", labels={"club": "red"})
     engine.batch("work", 1, labels={"club": "green"})
@@ -310,19 +308,20 @@ def test_a_job_has_the_labels_of_its_batch(engine: Engine, worker: int):
     assert labels == {"blue", "red", "green"}
 
 
-def test_progress_is_numbered_among_the_events_and_the_last_one_kept(engine: Engine, worker: int):
+def test_progress_is_an_event_and_the_last_progress_is_kept(engine: Engine, worker: int):
     batch = engine.batch("work", 2)
     claims = engine.claim(worker, "work")
     engine.report(*claims, progress={"stage": "half", "percent": 50})
     engine.finish(outcome.completed(claims[0], "1")._replace(progress=None))
     engine.complete(claims[1])
-    told = engine.events(batch)
-    assert told.count("job_progress") == 2
+    assert engine.events(batch).count("job_progress") == 2
     query = "select progress ->> 'stage' from batchmill.finished"
     assert engine.rows(query) == [("half",), ("half",)]
 
 
-def test_what_was_said_last_is_told_before_the_ends_however_jobs_ended(engine: Engine, worker: int):
+def test_last_progress_events_come_before_the_end_events_for_every_outcome(
+    engine: Engine, worker: int
+):
     batch = engine.batch("work", 3)
     first, second, third = engine.claim(worker, "work")
     ended = [
@@ -332,9 +331,9 @@ def test_what_was_said_last_is_told_before_the_ends_however_jobs_ended(engine: E
     ]
     engine.finish(*(each._replace(progress=Progress("last")) for each in ended))
     query = "select number, type from batchmill.events where batch_id = %s order by number"
-    told = engine.rows(query, batch)
-    assert [number for number, _ in told] == list(range(1, 11))
-    assert [type for _, type in told[4:]] == [
+    events = engine.rows(query, batch)
+    assert [number for number, _ in events] == list(range(1, 11))
+    assert [type for _, type in events[4:]] == [
         *["job_progress"] * 3,
         "job_completed",
         "job_failed",
@@ -342,7 +341,7 @@ def test_what_was_said_last_is_told_before_the_ends_however_jobs_ended(engine: E
     ]
 
 
-def test_higher_priorities_go_first_and_equal_ones_in_order(engine: Engine, worker: int):
+def test_jobs_start_by_priority_and_then_in_order_of_submission(engine: Engine, worker: int):
     items = [{"payload": n, "priority": p} for n, p in enumerate([0, 5, 0, -3, 5])]
     engine.batch("work", items)
     order = [engine.claim(worker, "work", want=1)[0].position for _ in range(5)]
@@ -356,12 +355,12 @@ def test_lanes_take_turns(engine: Engine, worker: int):
     assert turns == [str(large), str(small)] * 3
 
 
-def test_jobs_taken_ahead_come_from_few_lanes_and_those_to_start_now_from_many(
+def test_prefetched_jobs_come_from_fewer_lanes_than_jobs_that_start_now(
     engine: Engine, worker: int
 ):
     for _ in range(20):
         engine.batch("work", 200)
-    ahead = engine.claim(worker, "work", want=8, spare=792, work=800)
+    ahead = engine.claim(worker, "work", want=8, prefetch=792, work=800)
     at_once = engine.claim(worker, "work", want=40)
     first, second = ({claim.batch_id for claim in claims} for claims in (ahead, at_once))
     assert (len(ahead), len(first)) == (800, 9)
@@ -369,7 +368,7 @@ def test_jobs_taken_ahead_come_from_few_lanes_and_those_to_start_now_from_many(
     assert not first & second
 
 
-def test_a_claim_leaves_lanes_to_others_while_it_is_under_way(sessions: Sessions, worker: int):
+def test_a_claim_in_progress_leaves_lanes_to_other_workers(sessions: Sessions, worker: int):
     first, second = sessions(), sessions()
     for _ in range(30):
         first.batch("work", 10)
@@ -380,15 +379,15 @@ def test_a_claim_leaves_lanes_to_others_while_it_is_under_way(sessions: Sessions
 
 
 def lose(engine: Engine, worker: int) -> int:
-    """Lets the worker's lease lapse; returns the one that found out."""
+    """Lets the worker's lease expire; returns a new worker that has rescued its jobs."""
     engine.advance_clock(LEASE + 1)
     rescuer = engine.worker("work", "next")
     engine.look_after(rescuer)
     return rescuer
 
 
-def test_one_claim_hands_jobs_over_in_their_turn(engine: Engine, worker: int):
-    """Lane by lane, and in each by priority: a worker begins them in this order."""
+def test_a_claim_returns_jobs_by_lane_and_then_by_priority(engine: Engine, worker: int):
+    """A worker starts them in this order."""
     later = engine.batch("work", [{"payload": n, "priority": n} for n in (0, 5, 1)])
     sooner = engine.batch("work", [{"payload": n, "priority": n} for n in (-3, -1)])
     engine.rows(
@@ -402,12 +401,12 @@ def test_one_claim_hands_jobs_over_in_their_turn(engine: Engine, worker: int):
     assert turns == [(str(batch), payload) for batch, payload in expected]
 
 
-# Jobs that come to an idle worker start without having waited in their lane.
+# Jobs that are enqueued while a worker is idle start without waiting in their lane.
 
 
 @pytest.fixture
 def idle(engine: Engine, worker: int) -> int:
-    """A worker that has done a job of each task, so that their lanes are there."""
+    """A worker that has run a job of each task, so that their lanes exist."""
     for task in ("work", "next"):
         engine.enqueue(task)
         engine.complete(*engine.claim(worker, task))
@@ -418,7 +417,7 @@ def payloads(claims: list[Claim]) -> list[str]:
     return [claim.payload for claim in claims]
 
 
-def test_jobs_that_come_to_an_idle_worker_start_in_their_order(engine: Engine, idle: int):
+def test_jobs_enqueued_for_an_idle_worker_start_in_priority_order(engine: Engine, idle: int):
     for n, priority in enumerate((0, 5, 0)):
         engine.enqueue("work", n, priority=priority)
     claims = engine.claim(idle, "work")
@@ -431,14 +430,14 @@ def test_jobs_that_come_to_an_idle_worker_start_in_their_order(engine: Engine, i
     assert payloads(engine.claim(idle, "work")) == ["3"]
 
 
-def test_what_waits_longer_comes_before_what_is_submitted(engine: Engine, idle: int):
+def test_jobs_of_a_waiting_batch_start_before_a_new_job(engine: Engine, idle: int):
     engine.batch("work", 2)
     engine.enqueue("work", "late")
     assert payloads(engine.claim(idle, "work", want=1)) == ["0"]
     assert set(payloads(engine.claim(idle, "work"))) == {"1", '"late"'}
 
 
-def test_what_waits_in_the_lane_comes_before_what_is_submitted(engine: Engine, idle: int):
+def test_jobs_that_wait_in_the_lane_start_before_a_new_job(engine: Engine, idle: int):
     for n in (1, 2):
         engine.enqueue("work", n)
     first = engine.claim(idle, "work", want=1)
@@ -447,7 +446,9 @@ def test_what_waits_in_the_lane_comes_before_what_is_submitted(engine: Engine, i
     assert payloads(first + engine.claim(idle, "work")) == ["1", "1", "2", "3"]
 
 
-def test_submitted_jobs_that_differ_start_too(engine: Engine, idle: int):
+def test_new_jobs_of_several_tenants_and_tasks_start_and_delayed_ones_wait(
+    engine: Engine, idle: int
+):
     engine.enqueue("work", 1, tenant="ann")
     engine.enqueue("work", 2)
     engine.enqueue("next", 3)
@@ -458,7 +459,7 @@ def test_submitted_jobs_that_differ_start_too(engine: Engine, idle: int):
     assert violations(engine.conn) == []
 
 
-def test_no_more_submitted_jobs_start_than_there_is_room_for(engine: Engine, idle: int):
+def test_no_more_new_jobs_start_than_the_claim_asks_for(engine: Engine, idle: int):
     for n in range(3):
         engine.enqueue("work", n)
     assert payloads(engine.claim(idle, want=5, work=2)) == ["0", "1"]
@@ -467,13 +468,13 @@ def test_no_more_submitted_jobs_start_than_there_is_room_for(engine: Engine, idl
     assert sorted(payloads(engine.claim(idle, "work", "next"))) == ["2", "9"]
 
 
-def test_a_busy_worker_starts_what_was_submitted_as_it_ends_what_it_had(engine: Engine, idle: int):
+def test_a_busy_worker_finishes_jobs_and_starts_new_ones_in_one_call(engine: Engine, idle: int):
     engine.enqueue("work", 1)
     (running,) = engine.claim(idle, "work")
     engine.enqueue("work", 2)
-    refused, claims = engine.turn(idle, "work", ended=[outcome.completed(running, "1")])
+    refused, claims = engine.finish_and_claim(idle, "work", ended=[outcome.completed(running, "1")])
     assert (refused, payloads(claims)) == ([], ["2"])
     engine.enqueue("work", 3)
-    refused, again = engine.turn(idle, "work", ended=[outcome.released(claims[0])])
+    refused, again = engine.finish_and_claim(idle, "work", ended=[outcome.released(claims[0])])
     assert (refused, payloads(again + engine.claim(idle, "work"))) == ([], ["2", "3"])
     assert violations(engine.conn) == []

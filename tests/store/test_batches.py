@@ -1,4 +1,4 @@
-"""A batch from its first event to its last: counted right, finished once, cancelled for good."""
+"""The life of a batch: counters, a single finish, cancels, retries, deletion and retention."""
 
 from collections.abc import Callable
 from uuid import UUID, uuid4
@@ -34,7 +34,7 @@ def worker(engine: Engine) -> int:
         ("xx", "cancelled"),
     ],
 )
-def test_how_a_batch_stands_follows_from_how_its_jobs_ended(
+def test_the_state_of_a_batch_follows_from_the_outcomes_of_its_jobs(
     endings: str, state: str, engine: Engine, worker: int
 ):
     batch = engine.batch("work", len(endings))
@@ -47,22 +47,22 @@ def test_how_a_batch_stands_follows_from_how_its_jobs_ended(
             case _:
                 engine.call("cancel_job", claim.id)
                 engine.finish(outcome.cancelled(claim))
-    assert engine.standing(batch)[0] == state
+    assert engine.status(batch)[0] == state
     assert (
         engine.events(batch)[-1] == f"batch_{'cancelled' if state == 'cancelled' else 'completed'}"
     )
 
 
-def test_a_block_may_end_jobs_of_many_batches(engine: Engine, worker: int):
+def test_one_call_can_end_jobs_of_many_batches(engine: Engine, worker: int):
     batches = [engine.batch("work", 2) for _ in range(5)]
     engine.enqueue("work")
     claims = engine.claim(worker, "work")
     assert len(claims) == 11
     assert engine.complete(*claims) == []
-    assert {engine.standing(batch) for batch in batches} == {("completed", 2, 0, 2, 0, 0)}
+    assert {engine.status(batch) for batch in batches} == {("completed", 2, 0, 2, 0, 0)}
 
 
-def test_a_batch_calls_back_once_also_when_all_failed(engine: Engine, worker: int):
+def test_a_batch_submits_its_callback_once_even_if_all_jobs_failed(engine: Engine, worker: int):
     batch = engine.batch("work", 2, on_finish="callback", tenant="ann")
     engine.fail(*engine.claim(worker, "work"))
     (callback,) = engine.claim(worker, "callback")
@@ -86,44 +86,43 @@ def test_a_batch_calls_back_once_also_when_all_failed(engine: Engine, worker: in
 def test_a_cancelled_batch_stays_cancelled_when_a_running_job_completes(
     engine: Engine, worker: int
 ):
-    """The batch turns completed because its last job did."""
     batch = engine.batch("work", 3, on_finish="callback")
     claims = engine.claim(worker, "work", want=2)
     assert engine.call("cancel_batch", batch) == 3
-    assert engine.standing(batch) == ("cancelled", 3, 2, 0, 0, 1)
+    assert engine.status(batch) == ("cancelled", 3, 2, 0, 0, 1)
     assert sorted(engine.call("renew_lease", worker, LEASE)) == [claim.id for claim in claims]
     engine.complete(claims[0])
     engine.fail(claims[1], failure=TRANSIENT)
-    assert engine.standing(batch) == ("cancelled", 3, 0, 0, 0, 3)
+    assert engine.status(batch) == ("cancelled", 3, 0, 0, 0, 3)
     assert engine.events(batch)[-1] == "batch_cancelled"
     assert engine.call("cancel_batch", batch) == 0
 
 
-def test_a_batch_that_is_cancelled_in_steps_starts_nothing_in_between(engine: Engine, worker: int):
+def test_no_job_of_a_batch_starts_between_the_steps_of_its_cancel(engine: Engine, worker: int):
     batch = engine.batch("work", 10, on_finish="callback")
     (first, second) = engine.claim(worker, "work", want=2)
     engine.finish(outcome.snoozed(second, 0))
     assert engine.call("begin_cancel", batch) == 1
     assert engine.claim(worker, "work") == []
-    assert engine.standing(batch) == ("cancelled", 10, 1, 0, 0, 0)
+    assert engine.status(batch) == ("cancelled", 10, 1, 0, 0, 0)
     assert engine.call("begin_cancel", batch) is None
     assert engine.cancel_in_steps(batch, 4) == [4]
     engine.complete(first)
     assert engine.claim(worker, "work") == []
-    assert engine.standing(batch) == ("cancelled", 10, 0, 0, 0, 5)
+    assert engine.status(batch) == ("cancelled", 10, 0, 0, 0, 5)
     assert engine.cancel_in_steps(batch, 4, 4, 4) == [4, 1, 0]
-    assert engine.standing(batch) == ("cancelled", 10, 0, 0, 0, 10)
+    assert engine.status(batch) == ("cancelled", 10, 0, 0, 0, 10)
     events = engine.events(batch)
     assert (events[-1], events.count("batch_cancelled")) == ("batch_cancelled", 1)
     assert engine.value("select count(*) from batchmill.lanes where batch_id = %s", batch) == 0
 
 
-def test_jobs_that_ran_longest_finish_a_batch_that_is_cancelled(engine: Engine, worker: int):
+def test_the_last_running_job_finishes_a_cancelled_batch(engine: Engine, worker: int):
     batch = engine.batch("work", 5)
     (running,) = engine.claim(worker, "work", want=1)
     engine.call("begin_cancel", batch)
     assert engine.cancel_in_steps(batch, 100) == [4]
-    assert engine.standing(batch) == ("cancelled", 5, 1, 0, 0, 4)
+    assert engine.status(batch) == ("cancelled", 5, 1, 0, 0, 4)
     engine.complete(running)
     assert engine.events(batch)[-1] == "batch_cancelled"
 
@@ -141,12 +140,12 @@ def test_a_second_cancel_does_not_wait_for_the_steps_of_the_first(
         assert engine.call("cancel_batch", batch) == 0
 
 
-def test_the_upkeep_ends_what_a_cancel_that_died_left(engine: Engine, worker: int):
+def test_the_upkeep_completes_an_interrupted_cancel(engine: Engine, worker: int):
     batch = engine.batch("work", 10)
     engine.call("begin_cancel", batch)
     engine.cancel_in_steps(batch, 4)
     engine.tidy()
-    assert engine.standing(batch) == ("cancelled", 10, 0, 0, 0, 4)
+    assert engine.status(batch) == ("cancelled", 10, 0, 0, 0, 4)
     engine.advance_clock(61)
     engine.tidy()
     assert engine.events(batch)[-1] == "batch_cancelled"
@@ -162,11 +161,11 @@ def test_a_cancelled_job_never_starts_and_never_completes(engine: Engine, worker
     assert [claim.id for claim in engine.claim(worker, "work")] == [waiting + 1]
     engine.complete(running)
     assert engine.state(running.id) is JobState.CANCELLED
-    assert engine.standing(batch) == ("processing", 3, 1, 0, 0, 2)
+    assert engine.status(batch) == ("processing", 3, 1, 0, 0, 2)
 
 
 @pytest.mark.parametrize("kind", ["advance", "snooze", "release", "retry"])
-def test_a_cancelled_job_is_not_put_back(kind: str, engine: Engine, worker: int):
+def test_a_cancelled_job_is_not_queued_again(kind: str, engine: Engine, worker: int):
     engine.batch("work", 1)
     (claim,) = engine.claim(worker, "work")
     engine.call("cancel_job", claim.id)
@@ -180,7 +179,7 @@ def test_a_cancelled_job_whose_worker_is_lost_ends_as_cancelled(engine: Engine, 
     engine.call("cancel_batch", batch)
     engine.advance_clock(LEASE + 1)
     assert engine.look_after(engine.worker("work")) == [claim.id]
-    assert engine.standing(batch) == ("cancelled", 1, 0, 0, 0, 1)
+    assert engine.status(batch) == ("cancelled", 1, 0, 0, 0, 1)
 
 
 def test_a_job_cancelled_before_any_started_leaves_no_gap_in_the_events(
@@ -193,41 +192,44 @@ def test_a_job_cancelled_before_any_started_leaves_no_gap_in_the_events(
     assert engine.events(batch) == ["job_cancelled", "batch_started", "job_started"]
 
 
-def test_a_job_without_a_batch_can_be_cancelled_before_any_claim_saw_it(
-    engine: Engine, worker: int
-):
+def test_a_job_without_a_batch_can_be_cancelled_before_the_first_claim(engine: Engine, worker: int):
     job = engine.enqueue("work")["job_id"]
     assert engine.call("cancel_job", job) == 1
     assert engine.claim(worker, "work") == []
 
 
-def test_cancelling_waits_for_no_limit(sessions: Sessions, engine: Engine, worker: int):
-    """A batch of a keyed task counts on a limit for each key, which is too many to hold."""
+def test_cancelling_does_not_wait_for_locks_on_limits(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    """A batch of a keyed task counts on one limit for each key, which is too many to lock."""
     engine.task("keyed", limits=Limits(per_key=1), keyed=True)
     batch = engine.batch("keyed", [{"payload": n, "key": str(n // 2)} for n in range(6)])
     assert len(engine.claim(worker, "keyed")) == 3
-    beside = sessions()
-    with beside.conn.transaction():
-        assert beside.rows("select from batchmill.limits for update")
+    other_session = sessions()
+    with other_session.conn.transaction():
+        assert other_session.rows("select from batchmill.limits for update")
         engine.value("select set_config('lock_timeout', '5s', false)")
         assert engine.call("begin_cancel", batch) == 3
         assert engine.cancel_in_steps(batch, 100) == [3]
 
 
-def test_cancelling_a_job_that_no_claim_saw_holds_no_claim_up(
+def test_cancelling_a_job_that_has_no_lane_yet_does_not_block_claims(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """Claims hold the limits together. A call that waits to hold them alone stops all claims."""
+    """Claims hold a shared lock on the limits. A call that waits for the exclusive lock would block
+    all later claims."""
     job = engine.enqueue("work")["job_id"]
-    beside = sessions()
-    with beside.conn.transaction():
-        beside.call("hold_limits_shared")
+    other_session = sessions()
+    with other_session.conn.transaction():
+        other_session.call("hold_limits_shared")
         engine.value("select set_config('lock_timeout', '5s', false)")
         assert engine.call("cancel_job", job) == 1
 
 
-def test_lanes_emptied_by_cancelling_do_not_disturb_the_others(engine: Engine, worker: int):
-    """A lane without work, visited in one claim with a lane that gave more than was wanted."""
+def test_a_lane_emptied_by_cancels_does_not_affect_other_lanes_in_a_claim(
+    engine: Engine, worker: int
+):
+    """One claim visits an empty lane and a lane that has more jobs than the claim wants."""
     engine.task("other")
     engine.batch("work", 10)
     engine.set_limit("task:other", 5)
@@ -235,7 +237,7 @@ def test_lanes_emptied_by_cancelling_do_not_disturb_the_others(engine: Engine, w
     (running,) = engine.claim(worker, "other", want=1)
     for job in (running.id + 1, running.id + 2):
         engine.call("cancel_job", job)
-    assert len(engine.claim(worker, want=2, spare=8, work=10, other=10)) == 5
+    assert len(engine.claim(worker, want=2, prefetch=8, work=10, other=10)) == 5
     engine.complete(running)
 
 
@@ -251,12 +253,12 @@ def test_retrying_a_batch_runs_its_failed_jobs_again_and_finishes_it_again(
     engine.fail(second, third)
     last = len(engine.events(batch))
     assert engine.call("retry_batch", batch) == 2
-    assert engine.standing(batch) == ("processing", 3, 0, 1, 0, 0)
+    assert engine.status(batch) == ("processing", 3, 0, 1, 0, 0)
     claims = engine.claim(worker, "work")
     assert [(c.payload, c.attempt) for c in claims] == [('"b"', 1), ('"c"', 1)]
     assert min(claim.fence for claim in claims) > third.fence
     engine.complete(*claims)
-    assert engine.standing(batch) == ("completed", 3, 0, 3, 0, 0)
+    assert engine.status(batch) == ("completed", 3, 0, 3, 0, 0)
     assert engine.events(batch)[last:] == [
         "batch_retried",
         *["job_retrying"] * 2,
@@ -267,12 +269,12 @@ def test_retrying_a_batch_runs_its_failed_jobs_again_and_finishes_it_again(
     assert len(engine.claim(worker, "callback")) == 2
 
 
-def test_one_failed_job_is_retried_while_the_batch_goes_on(engine: Engine, worker: int):
+def test_one_failed_job_is_retried_while_the_batch_is_processing(engine: Engine, worker: int):
     batch = engine.batch("work", 3)
     first, second, third = engine.claim(worker, "work")
     engine.fail(first, second)
     assert engine.call("retry_job", first.id) == 1
-    assert engine.standing(batch) == ("processing", 3, 1, 0, 1, 0)
+    assert engine.status(batch) == ("processing", 3, 1, 0, 1, 0)
     assert [claim.id for claim in engine.claim(worker, "work")] == [first.id]
     engine.complete(third)
 
@@ -285,7 +287,7 @@ def test_a_job_without_a_batch_is_retried(engine: Engine, worker: int):
     assert (claim.id, claim.payload, claim.attempt) == (job, "7", 1)
 
 
-def test_a_retry_goes_on_at_the_stage_that_failed_with_its_checkpoints(engine: Engine, worker: int):
+def test_a_retry_resumes_at_the_failed_stage_with_its_checkpoints(engine: Engine, worker: int):
     engine.task("second")
     batch = engine.batch("work", 1)
     engine.finish(*(outcome.advanced(c, "second", "", "5") for c in engine.claim(worker, "work")))
@@ -307,14 +309,14 @@ def test_a_retried_batch_keeps_the_limit_it_was_submitted_with(engine: Engine, w
     assert len(engine.claim(worker, "work")) == 2
 
 
-def test_what_has_not_failed_is_not_retried(engine: Engine, worker: int):
+def test_only_failed_jobs_are_retried(engine: Engine, worker: int):
     batch = engine.batch("work", 1)
     (claim,) = engine.claim(worker, "work")
     with pytest.raises(psycopg.Error, match="has not failed, so it cannot be retried"):
         engine.call("retry_job", claim.id)
     engine.complete(claim)
     assert engine.call("retry_batch", batch) == 0
-    assert engine.standing(batch)[0] == "completed"
+    assert engine.status(batch)[0] == "completed"
 
 
 def test_a_cancelled_batch_is_not_retried(engine: Engine, worker: int):
@@ -325,7 +327,9 @@ def test_a_cancelled_batch_is_not_retried(engine: Engine, worker: int):
         engine.call("retry_batch", batch)
 
 
-def test_two_retries_at_once_retry_once(sessions: Sessions, engine: Engine, worker: int):
+def test_two_concurrent_retries_of_a_batch_retry_its_jobs_once(
+    sessions: Sessions, engine: Engine, worker: int
+):
     batch = engine.batch("work", 2)
     engine.fail(*engine.claim(worker, "work"))
     first = sessions()
@@ -341,10 +345,10 @@ def run_all(engine: Engine, worker: int, *, fails: bool) -> None:
 
 
 @pytest.mark.parametrize("fails_again", [False, True])
-def test_a_retry_that_comes_too_late_changes_nothing_and_leaves_nothing(
+def test_a_retry_that_comes_too_late_changes_nothing(
     fails_again: bool, sessions: Sessions, engine: Engine, worker: int
 ):
-    """By the time that it gets on, the retry before it is over, and so is the batch."""
+    """While it is blocked, another retry commits and the batch finishes again."""
     batch = engine.batch("work", 1)
     (failed,) = engine.claim(worker, "work")
     engine.fail(failed)
@@ -354,15 +358,15 @@ def test_a_retry_that_comes_too_late_changes_nothing_and_leaves_nothing(
         of_job = Rival(lambda: engine.call("retry_job", failed.id)).wait_until_blocked(engine)
         of_batch = Rival(lambda: second.call("retry_batch", batch)).wait_until_blocked(second)
         run_all(first, worker, fails=fails_again)
-    with pytest.raises(psycopg.Error, match="was retried by another call"):
+    with pytest.raises(psycopg.Error, match="was already retried by another call"):
         of_job.result()
     assert of_batch.result() == 0
-    assert engine.standing(batch)[0] == ("failed" if fails_again else "completed")
+    assert engine.status(batch)[0] == ("failed" if fails_again else "completed")
     assert engine.rows("select id from batchmill.lanes") == []
     assert violations(engine.conn) == []
 
 
-def test_of_two_retries_of_a_job_without_a_batch_one_is_refused(
+def test_the_second_of_two_concurrent_retries_of_a_single_job_is_refused(
     sessions: Sessions, engine: Engine, worker: int
 ):
     engine.enqueue("work")
@@ -372,14 +376,14 @@ def test_of_two_retries_of_a_job_without_a_batch_one_is_refused(
     with first.conn.transaction():
         assert first.call("retry_job", failed.id) == 1
         second = Rival(lambda: engine.call("retry_job", failed.id)).wait_until_blocked(engine)
-    with pytest.raises(psycopg.Error, match="was retried by another call"):
+    with pytest.raises(psycopg.Error, match="was already retried by another call"):
         second.result()
 
 
-# Deleting, and what is not there.
+# Deleting, and unknown ids.
 
 
-def test_what_fails_after_a_retry_was_asked_for_is_not_retried_by_it(
+def test_a_retry_does_not_retry_a_job_that_failed_after_the_request(
     sessions: Sessions, engine: Engine, worker: int
 ):
     engine.enqueue("work")
@@ -392,9 +396,9 @@ def test_what_fails_after_a_retry_was_asked_for_is_not_retried_by_it(
     assert engine.call("retry_job", claim.id) == 1
 
 
-def test_a_deleted_batch_leaves_nothing(engine: Engine, worker: int):
+def test_a_deleted_batch_leaves_no_rows(engine: Engine, worker: int):
     batch = engine.batch("work", 2, idempotency_key="k")
-    with pytest.raises(psycopg.Error, match="is not finished: cancel it first"):
+    with pytest.raises(psycopg.Error, match="is not finished. Cancel it first"):
         engine.call("delete_batch", batch)
     engine.drain(worker, "work")
     engine.call("delete_batch", batch)
@@ -403,15 +407,15 @@ def test_a_deleted_batch_leaves_nothing(engine: Engine, worker: int):
 
 
 @pytest.mark.parametrize("name", ["cancel_batch", "retry_batch", "delete_batch"])
-def test_an_unknown_batch_is_named(name: str, engine: Engine):
-    stranger = uuid4()
-    with pytest.raises(psycopg.Error, match=f"There is no batch {stranger}.") as error:
-        engine.call(name, stranger)
+def test_the_error_names_an_unknown_batch(name: str, engine: Engine):
+    unknown = uuid4()
+    with pytest.raises(psycopg.Error, match=f"There is no batch {unknown}.") as error:
+        engine.call(name, unknown)
     assert error.value.sqlstate == "BM005"
 
 
 @pytest.mark.parametrize("name", ["cancel_job", "retry_job"])
-def test_an_unknown_job_is_named(name: str, engine: Engine):
+def test_the_error_names_an_unknown_job(name: str, engine: Engine):
     with pytest.raises(psycopg.Error, match="There is no job 999.") as error:
         engine.call(name, 999)
     assert error.value.sqlstate == "BM005"
@@ -421,7 +425,7 @@ def test_an_unknown_job_is_named(name: str, engine: Engine):
 
 
 def history(engine: Engine, batch: UUID) -> tuple[int, int]:
-    """How many finished jobs and events there are of a batch."""
+    """The numbers of finished jobs and events of a batch."""
     query = """select (select count(*) from batchmill.finished where batch_id = %s),
         (select count(*) from batchmill.events where batch_id = %s)"""
     return engine.rows(query, batch, batch)[0]
@@ -432,7 +436,9 @@ def make_partition(engine: Engine, parent: str, ahead: int) -> bool:
     return engine.value(query, parent, ahead)
 
 
-def test_an_expired_batch_goes_with_its_partition_and_others_stay(engine: Engine, worker: int):
+def test_an_expired_batch_is_removed_with_its_partition_and_others_stay(
+    engine: Engine, worker: int
+):
     short = engine.batch("work", 2, expires_in=100 * 86_400)
     long = engine.batch("work", 2, expires_in=200 * 86_400)
     engine.drain(worker, "work")
@@ -453,13 +459,11 @@ def test_a_batch_that_expires_before_it_is_finished_is_cancelled(engine: Engine,
     engine.advance_clock(61)
     assert engine.expire()["deleted"] == 0
     engine.complete(claim)
-    assert engine.standing(batch) == ("cancelled", 2, 0, 0, 0, 2)
+    assert engine.status(batch) == ("cancelled", 2, 0, 0, 0, 2)
     assert engine.expire()["deleted"] == 1
 
 
-def test_an_expired_batch_keeps_its_past_while_one_of_its_jobs_still_runs(
-    engine: Engine, worker: int
-):
+def test_an_expired_batch_keeps_its_history_while_a_job_still_runs(engine: Engine, worker: int):
     batch = engine.batch("work", 2, expires_in=60)
     done, running = engine.claim(worker, "work")
     engine.complete(done)
@@ -472,7 +476,7 @@ def test_an_expired_batch_keeps_its_past_while_one_of_its_jobs_still_runs(
     assert engine.events(batch) == []
 
 
-def test_the_inputs_of_a_failed_job_are_kept_until_its_batch_expires(engine: Engine, worker: int):
+def test_the_payload_of_a_failed_job_is_kept_until_its_batch_expires(engine: Engine, worker: int):
     batch = engine.batch("work", ["input"], expires_in=86_400)
     engine.fail(*engine.claim(worker, "work"))
     engine.advance_clock(86_000)
@@ -484,7 +488,7 @@ def test_the_inputs_of_a_failed_job_are_kept_until_its_batch_expires(engine: Eng
     assert engine.claim(worker, "work")[0].payload == '"input"'
 
 
-def test_making_a_partition_takes_over_what_waited_for_it(engine: Engine, worker: int):
+def test_a_new_partition_takes_over_rows_from_the_default_partition(engine: Engine, worker: int):
     batch = engine.batch("work", 2, expires_in=100 * 86_400)
     engine.drain(worker, "work")
     before = history(engine, batch)
@@ -494,10 +498,10 @@ def test_making_a_partition_takes_over_what_waited_for_it(engine: Engine, worker
     assert engine.value("select count(*) from batchmill.finished_default") == 0
 
 
-# Partial indexes on the clock are refused by Postgres itself; the rest is checked here.
+# Postgres itself refuses partial indexes that depend on the clock. These tests check the rest.
 
 
-def test_no_required_column_is_emptied_by_a_foreign_key(engine: Engine):
+def test_no_foreign_key_sets_a_required_column_to_null(engine: Engine):
     query = """select c.conrelid::regclass, a.attname from pg_constraint c
         join pg_attribute a on a.attrelid = c.conrelid and a.attnum = any (c.conkey)
         where c.contype = 'f' and c.confdeltype = 'n' and a.attnotnull"""

@@ -1,4 +1,4 @@
-"""Many sessions at once: no deadlock, nothing lost, no limit exceeded at any instant."""
+"""Many concurrent sessions: no deadlock, no lost job, and no limit exceeded at any moment."""
 
 import random
 import threading
@@ -25,8 +25,8 @@ SOON = Retry(attempts=3, base=0, jitter=0)
 
 
 @dataclass
-class Storm:
-    """What the actors share."""
+class Load:
+    """The state that all actors share."""
 
     dsn: str
     seed: int
@@ -48,24 +48,24 @@ class Storm:
 
 @dataclass
 class Actor:
-    storm: Storm
+    load: Load
     engine: Engine
     random: random.Random
 
     def attempt(self, call: Callable[[], object]) -> None:
-        """To be refused is fine: others are at work. A deadlock is counted."""
+        """A refused call is fine, because other actors may have been faster. Deadlocks are counted."""
         try:
             call()
         except psycopg.errors.DeadlockDetected as error:
-            self.storm.deadlocks[str(error.diag.context).splitlines()[-1]] += 1
+            self.load.deadlocks[str(error.diag.context).splitlines()[-1]] += 1
         except psycopg.Error as error:
             assert str(error.sqlstate).startswith("BM"), error
 
 
 def work(actor: Actor) -> None:
-    engine, storm = actor.engine, actor.storm
+    engine, load = actor.engine, actor.load
     worker = engine.worker(*TASKS)
-    while not storm.over.is_set():
+    while not load.over.is_set():
         actor.attempt(lambda: run_some(actor, worker))
     for claim in held_by(engine, worker):
         engine.release(claim)
@@ -73,8 +73,8 @@ def work(actor: Actor) -> None:
 
 def run_some(actor: Actor, worker: int) -> None:
     want = actor.random.randint(1, 12)
-    cancelled = set(actor.storm.cancelled)
-    claims = actor.engine.claim(worker, *TASKS, want=want, spare=actor.random.choice([0, 5]))
+    cancelled = set(actor.load.cancelled)
+    claims = actor.engine.claim(worker, *TASKS, want=want, prefetch=actor.random.choice([0, 5]))
     assert not cancelled & {claim.id for claim in claims}
     if actor.random.random() < 0.3:
         actor.engine.report(*claims, progress={"stage": "half"})
@@ -91,7 +91,7 @@ def any_outcome(actor: Actor, claim: Claim) -> Outcome:
         ["completed", "failed", "busy", "advance", "snooze", "release"], [12, 1, 2, 3, 1, 1]
     )[0]:
         case "completed":
-            actor.storm.completed[claim.fence] += 1
+            actor.load.completed[claim.fence] += 1
             return outcome.completed(claim, "1")
         case "failed":
             return outcome.failed(claim, PERMANENT, SOON, 0.5)
@@ -108,55 +108,55 @@ def any_outcome(actor: Actor, claim: Claim) -> Outcome:
 
 
 def submit(actor: Actor) -> None:
-    engine, storm = actor.engine, actor.storm
+    engine, load = actor.engine, actor.load
     for _ in range(12):
         task = actor.random.choice(TASKS)
         keys = actor.random.choices("abc", k=actor.random.randint(1, 40))
         items = [{"payload": 1} | ({"key": key} if task == "keyed" else {}) for key in keys]
         tenant = actor.random.choice(["ann", "bob"])
         options = {"limit": 3} if actor.random.random() < 0.3 else {}
-        storm.batches.append(engine.batch(task, items, tenant=tenant, **options))
+        load.batches.append(engine.batch(task, items, tenant=tenant, **options))
         for _ in range(5):
-            storm.jobs.append(engine.enqueue("wide", tenant=tenant)["job_id"])
+            load.jobs.append(engine.enqueue("wide", tenant=tenant)["job_id"])
 
 
 def cancel(actor: Actor) -> None:
-    while not actor.storm.over.is_set():
-        if actor.storm.batches and actor.random.random() < 0.1:
-            batch = actor.random.choice(actor.storm.batches)
+    while not actor.load.over.is_set():
+        if actor.load.batches and actor.random.random() < 0.1:
+            batch = actor.random.choice(actor.load.batches)
             actor.attempt(lambda: actor.engine.call("cancel_batch", batch))  # noqa: B023
-        if actor.storm.jobs:
-            job = actor.random.choice(actor.storm.jobs)
+        if actor.load.jobs:
+            job = actor.random.choice(actor.load.jobs)
             actor.attempt(lambda: cancel_job(actor, job))  # noqa: B023
-        actor.storm.over.wait(0.01)
+        actor.load.over.wait(0.01)
 
 
 def cancel_job(actor: Actor, job: int) -> None:
     if actor.engine.call("cancel_job", job):
-        actor.storm.cancelled.add(job)
+        actor.load.cancelled.add(job)
 
 
 def retry(actor: Actor) -> None:
-    while not actor.storm.over.is_set():
-        if actor.storm.batches:
-            batch = actor.random.choice(actor.storm.batches)
+    while not actor.load.over.is_set():
+        if actor.load.batches:
+            batch = actor.random.choice(actor.load.batches)
             actor.attempt(lambda: actor.engine.call("retry_batch", batch))  # noqa: B023
-        actor.storm.over.wait(0.005)
+        actor.load.over.wait(0.005)
 
 
 def change_limits(actor: Actor) -> None:
     names = ["system", "task:wide", "tenant:*", "task:keyed/batch:*", "task:narrow/batch:*"]
-    while not actor.storm.over.is_set():
+    while not actor.load.over.is_set():
         name, slots = actor.random.choice(names), actor.random.randint(2, 9)
         actor.attempt(lambda: actor.engine.set_limit(name, slots))  # noqa: B023
-        actor.storm.over.wait(0.005)
+        actor.load.over.wait(0.005)
 
 
 def keep_up(actor: Actor) -> None:
-    while not actor.storm.over.is_set():
+    while not actor.load.over.is_set():
         actor.attempt(actor.engine.tidy)
         actor.attempt(actor.engine.expire)
-        actor.storm.over.wait(0.02)
+        actor.load.over.wait(0.02)
 
 
 def held_by(engine: Engine, worker: int) -> list[Claim]:
@@ -166,37 +166,37 @@ def held_by(engine: Engine, worker: int) -> list[Claim]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(2))
-def test_everything_at_once_breaks_nothing(seed: int, dsn: str, engine: Engine):
+def test_concurrent_calls_of_all_kinds_keep_every_invariant(seed: int, dsn: str, engine: Engine):
     engine.task("wide", retry=SOON)
     engine.task("narrow", retry=SOON, limits=Limits(total=7, per_batch=3))
     engine.task("keyed", retry=SOON, keyed=True, limits=Limits(per_key=2, per_batch=3))
     engine.set_limit("system", 9)
     open_ledger(engine.conn)
-    storm = Storm(dsn, seed)
+    load = Load(dsn, seed)
 
-    submitting = [storm.actor(submit, n) for n in range(3)]
-    others = [storm.actor(work, n) for n in range(5)]
-    others += [storm.actor(act, 0) for act in (cancel, retry, change_limits, keep_up)]
+    submitting = [load.actor(submit, n) for n in range(3)]
+    others = [load.actor(work, n) for n in range(5)]
+    others += [load.actor(act, 0) for act in (cancel, retry, change_limits, keep_up)]
     for rival in submitting:
         rival.result(60)
     while engine.value("select count(*) from batchmill.jobs") > 50:
-        storm.over.wait(0.1)
-    storm.over.set()
+        load.over.wait(0.1)
+    load.over.set()
     for rival in others:
         rival.result(60)
 
-    assert storm.deadlocks == {}
+    assert load.deadlocks == {}
     assert exceeded(engine.conn) == []
-    assert max(storm.completed.values()) == 1
+    assert max(load.completed.values()) == 1
     engine.tidy()
     assert violations(engine.conn, lowered=True) == []
     assert drain(engine) == 0
     finished = {job for (job,) in engine.rows("select id from batchmill.finished")}
-    assert set(storm.jobs) <= finished
+    assert set(load.jobs) <= finished
 
 
 def drain(engine: Engine) -> int:
-    """Lets everything that still waits run; returns how many jobs are left."""
+    """Runs all waiting jobs; returns how many jobs are left."""
     worker = engine.worker(*TASKS)
     engine.drain(worker, *TASKS)
     return engine.value("select count(*) from batchmill.jobs")
@@ -204,9 +204,9 @@ def drain(engine: Engine) -> int:
 
 @pytest.mark.parametrize(
     ("snapshot_of_third", "expected"),
-    [("5:9:", []), ("5:9:7", ["l: [2, 3] ran at once, 1 may"])],
+    [("5:9:", []), ("5:9:7", ["l: [2, 3] at once, limit 1"])],
 )
-def test_the_ledger_sees_a_start_before_the_end_it_relies_on_is_committed(
+def test_the_ledger_detects_a_start_before_the_previous_end_is_committed(
     snapshot_of_third: str, expected: list[str]
 ):
     entries = [
@@ -219,7 +219,7 @@ def test_the_ledger_sees_a_start_before_the_end_it_relies_on_is_committed(
     assert excesses(entries) == expected
 
 
-def test_the_ledger_does_not_believe_the_counters(engine: Engine):
+def test_the_ledger_does_not_rely_on_the_counters(engine: Engine):
     engine.task("wide", limits=Limits(total=1))
     worker = engine.worker("wide")
     open_ledger(engine.conn)
@@ -229,6 +229,6 @@ def test_the_ledger_does_not_believe_the_counters(engine: Engine):
     assert exceeded(engine.conn) == []
     engine.rows("update batchmill.limits set running = 0 returning id")
     claims += engine.claim(worker, "wide")
-    assert exceeded(engine.conn) == ["task:wide: [2, 3] ran at once, 1 may"]
+    assert exceeded(engine.conn) == ["task:wide: [2, 3] at once, limit 1"]
     engine.rows("update batchmill.limits set running = 2 returning id")
     engine.complete(*claims)

@@ -1,4 +1,4 @@
-"""The quota of a tenant bounds what it and the tenants named after it store together."""
+"""The quota of a tenant limits what it and the tenants below it ("club/ann") store together."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def begin(engine: Engine, tenant: str) -> UUID:
 
 
 def grow(engine: Engine, file: UUID, size: int) -> tuple[Any, ...]:
-    """What is granted, used and allowed."""
+    """Returns the bytes that are granted, used and allowed."""
     grown = "select * from batchmill.grow_artifact(%s, %s::bigint, %s::bigint, null)"
     return engine.rows(grown, file, size, size)[0]
 
@@ -42,14 +42,14 @@ def engine(sessions: Sessions) -> Engine:
     return sessions()
 
 
-def test_files_of_all_tenants_of_a_group_count(engine: Engine) -> None:
+def test_files_of_all_tenants_of_a_group_count_against_its_quota(engine: Engine) -> None:
     set_quota(engine, "club", 1_000)
     club, ann, bob = (begin(engine, tenant) for tenant in ("club", "club/ann", "club/bob"))
     assert grow(engine, club, 100) == (100, 100, 1_000)
     assert grow(engine, ann, 500) == (500, 600, 1_000)
     assert grow(engine, bob, 401) == (0, 600, 1_000)
     assert grow(engine, club, 501) == (100, 600, 1_000)
-    # Names that only begin alike are of another group.
+    # A name with the same prefix but no slash is another group.
     assert grow(engine, begin(engine, "clubhouse"), 5_000)[0] == 5_000
     assert grow(engine, bob, 400) == (400, 1_000, 1_000)
     engine.rows("select from batchmill.end_artifact(%s, 50::bigint, repeat('0', 64))", bob)
@@ -59,7 +59,7 @@ def test_files_of_all_tenants_of_a_group_count(engine: Engine) -> None:
     assert violations(engine.conn) == []
 
 
-def test_the_quota_of_all_bounds_each_tenant_and_no_group(engine: Engine) -> None:
+def test_the_default_quota_limits_each_tenant_but_no_group(engine: Engine) -> None:
     set_quota(engine, "*", 1_000)
     ann, bob = begin(engine, "club/ann"), begin(engine, "club/bob")
     assert grow(engine, ann, 900)[0] == 900
@@ -67,7 +67,7 @@ def test_the_quota_of_all_bounds_each_tenant_and_no_group(engine: Engine) -> Non
     assert grow(engine, bob, 1_001) == (900, 900, 1_000)
 
 
-def test_those_who_come_at_once_are_counted_one_after_the_other(sessions: Sessions) -> None:
+def test_concurrent_uploads_of_a_group_cannot_exceed_its_quota(sessions: Sessions) -> None:
     engine, ann, bob = sessions(), sessions(), sessions()
     set_quota(engine, "club", 1_000)
     files = [begin(engine, "club/ann"), begin(engine, "club/bob")]
@@ -78,10 +78,10 @@ def test_those_who_come_at_once_are_counted_one_after_the_other(sessions: Sessio
     assert violations(engine.conn) == []
 
 
-def test_files_of_several_tenants_are_forgotten_while_one_of_them_stores(
+def test_forgetting_files_does_not_deadlock_with_storing_a_file(
     sessions: Sessions,
 ) -> None:
-    """Both lock the rows of tenants first and that of the group last, or they would deadlock."""
+    """Both lock the rows of tenants first and the row of the group last."""
     engine, holder, one, other = (sessions() for _ in range(4))
     old = [begin(engine, tenant) for tenant in ("club/ann", "club/bob")]
     for file in old:
@@ -98,8 +98,8 @@ def test_files_of_several_tenants_are_forgotten_while_one_of_them_stores(
     assert violations(engine.conn) == []
 
 
-def test_what_a_tenant_does_with_jobs_does_not_hold_up_its_group(sessions: Sessions) -> None:
-    """Its submits count in its own row, and may take long."""
+def test_a_submit_does_not_block_uploads_of_the_group(sessions: Sessions) -> None:
+    """A submit locks only the tenant's own row, and may take long."""
     engine, submitter = sessions(), sessions()
     grow(engine, begin(engine, "club"), 1)
     with submitter.conn.transaction():

@@ -1,4 +1,4 @@
-"""A checker counts only if it can fail: each bug is planted here, and has to be seen."""
+"""Each invariant detects violations: the tests plant bugs in the data and expect it to fail."""
 
 from typing import Any
 
@@ -10,56 +10,56 @@ from batchmill.domain.limits import Limits
 from tests.invariants import EXACT_LIMITS, INVARIANTS, violations
 from tests.store.engine import Engine
 
-PLANTS = {
-    "the counters of a batch are the states of its jobs": """
+BUGS = {
+    "the counters of a batch match the states of its jobs": """
         update batches set completed = completed + 1 where id = :going""",
     "a batch is finished exactly when all its jobs have ended": """
         update batches set finished_at = clock() where id = :going""",
     "the state of a batch follows from its counters": """
         update batches set state = 'completed' where id = :done""",
-    "a batch tells once in each generation that it finished, and last of all": """
+    "a batch has one finish event in each finished generation, as its last event": """
         update batches set generation = 2 where id = :done""",
-    "a batch calls back once in each generation": """
+    "a batch submits its callback once in each finished generation": """
         insert into jobs (position, task, tenant, state, run_at, payload, created_at, expires_on,
             submitted_by)
         select position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by
         from jobs where task = 'callback'""",
-    "everyone who is to be told of a batch is told once in each generation that finished": """
+    "each notification of a batch is sent once in each finished generation": """
         insert into jobs (position, task, tenant, state, run_at, payload, created_at, expires_on,
             submitted_by)
         select position, task, tenant, state, run_at, payload, created_at, expires_on, submitted_by
         from jobs where task = 'batchmill.email'""",
-    "a batch tells once that it started, before any job does": """
+    "a batch has one start event, before the first start of a job": """
         update event_blocks set last_number = -3 where batch_id = :going and type = 'job_started';
         update event_blocks set last_number = 4 where batch_id = :going and type = 'batch_started';
         update event_blocks set last_number = 3 where batch_id = :going and last_number = -3""",
-    "the events of a batch are numbered from 1 to its last": """
+    "the events of a batch are numbered from 1 without gaps": """
         update event_blocks set last_number = last_number + 1
         where (batch_id, last_number) in (select id, last_event from batches where id = :going)""",
-    "a job has ended once, and once more after each manual retry": """
+    "a job ends once, and once more after each manual retry": """
         update event_blocks set type = 'job_snoozed', data = '{null}'
         where batch_id = :going and type = 'job_completed'""",
     "every change of a job's state is allowed": """
         update event_blocks set type = 'job_snoozed' where batch_id = :going and type = 'job_started'""",
-    "progress is told only of running jobs": """
+    "only running jobs have progress events": """
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
         select batch_id, b.last_event + 1, b.tenant, 'job_progress', array[j.id],
             array[j.position], '{null}', clock(), b.expires_on
         from finished j join batches b on b.id = batch_id limit 1""",
-    "a job's state is the one that its last event told": """
+    "a job's state matches its last event": """
         update jobs set state = 'scheduled', fence = null, worker_id = null, started_at = null
         where state = 'running'""",
-    "attempts are counted from 1, and only failed ones use one up": """
+    "attempts are numbered from 1, and only failed attempts count": """
         update event_blocks set data = array_fill('{"attempt": 2}'::json, array[cardinality(data)])
         where batch_id = :going and type = 'job_started'""",
     "no job has more attempts than its task allows": """
         update jobs set attempt = 4 where state = 'running'""",
-    "a running job has an attempt, a fence and a worker; a waiting one has neither of these two": """
+    "a running job has an attempt, a fence and a worker, a waiting job has no fence or worker": """
         update jobs set worker_id = null where state = 'running'""",
-    "no job starts before its time": """
+    "no job starts before its run_at": """
         update jobs set run_at = 'infinity' where state = 'running'""",
-    "a job is either live or finished, once": """
+    "a job is stored once, either live or finished": """
         insert into jobs (id, position, task, tenant, state, run_at, payload, created_at, expires_on,
             submitted_by)
         overriding system value
@@ -69,39 +69,39 @@ PLANTS = {
         update batches set cancelled_at = '-infinity' where id = :done""",
     "a fence belongs to one attempt": """
         update jobs set fence = (select min(fence) from finished) where state = 'running'""",
-    "one live job has a deduplication key": """
+    "a deduplication key belongs to at most one live job": """
         drop index jobs_dedup;
         update jobs set dedup_key = 'same' where lane_id is null or state = 'ready'""",
     "one tenant owns a batch, its jobs, events, lanes and artifacts": """
         update event_blocks set tenant = 'eve' where batch_id = :done and last_number = 2""",
-    "what waits for the end of an attempt belongs to the attempt that runs": """
+    "an artifact that waits for the end of its attempt belongs to the running attempt": """
         update artifacts set fence = fence - 1 where state = 'stored'""",
-    "nothing that is recorded names a file that may still go": """
+    "results and payloads do not name artifacts that may still be discarded": """
         update finished set result = (
             select json_build_object('artifact', id) from artifacts where state = 'stored')
         where state = 'completed'""",
-    "a batch's files live as long as the batch": """
+    "the files of a batch do not expire before the batch": """
         update artifacts set expires_at = expires_at - interval '1 second' where kind = 'input'""",
-    "a tenant has stored what its artifacts take up": """
+    "the stored bytes of a tenant match its artifacts": """
         update usage set stored_bytes = stored_bytes - 1""",
-    "a group has stored what its tenants have": """
+    "the stored bytes of a group match its tenants": """
         update storage_groups set stored_bytes = stored_bytes - 1""",
-    "a job waits in its own lane": """
+    "a job is in the lane of its task, tenant, batch and key": """
         update jobs set key = 'other' where state = 'ready' and lane_id is not null""",
     "a lane counts its running jobs": """
         update lanes set running = running + 1 where batch_id = :going""",
-    "a limit counts the running jobs that its name fits": """
+    "a limit counts the running jobs that it applies to": """
         update limits set running = running + 1 where name = 'task:work'""",
-    "a lane learns of the work that waits in it": """
+    "a lane is ready by the time its first job is due": """
         update lanes set ready_at = null where batch_id = :going""",
-    "no ready job stands before the head of its lane": """
+    "no ready job is before the head of its lane": """
         update lanes set head_rank = 1000 where batch_id = :going""",
-    "a parked lane stands behind a limit that knows of it": """
+    "a limit that blocks a parked lane has its parked flag set": """
         update lanes set blocked_by = (select id from limits where name = 'task:work')
         where batch_id = :going""",
-    "a limit declares what its template says": """
+    "a limit declares the values of its template": """
         update limits set set_slots = 8 where name = 'task:work/tenant:*'""",
-    "nothing is left of a finished batch but what tells of it": """
+    "a finished batch has no lanes and no limits": """
         insert into lanes (task, tenant, batch_id) values ('work', 'default', :done)""",
     "no limit is exceeded": """
         update limits set set_slots = 0 where name = 'task:work'""",
@@ -111,25 +111,26 @@ PLANTS = {
 
 NO_JOBS = "delete from finished where batch_id = :done"
 NO_EVENTS = "delete from event_blocks where batch_id = :done"
-# Where nothing is left to count, the count is zero and not null.
+# Rows that are missing count as zero, not as null.
 REMOVALS = {
-    "the counters of a batch are the states of its jobs": NO_JOBS,
-    "a batch tells once in each generation that it finished, and last of all": NO_EVENTS,
-    "a batch calls back once in each generation": "delete from jobs where task = 'callback'",
-    "a batch tells once that it started, before any job does": NO_EVENTS,
-    "the events of a batch are numbered from 1 to its last": NO_EVENTS,
-    "a job has ended once, and once more after each manual retry": NO_EVENTS,
-    "progress is told only of running jobs": """
+    "the counters of a batch match the states of its jobs": NO_JOBS,
+    "a batch has one finish event in each finished generation, as its last event": NO_EVENTS,
+    "a batch submits its callback once in each finished generation": """
+        delete from jobs where task = 'callback'""",
+    "a batch has one start event, before the first start of a job": NO_EVENTS,
+    "the events of a batch are numbered from 1 without gaps": NO_EVENTS,
+    "a job ends once, and once more after each manual retry": NO_EVENTS,
+    "only running jobs have progress events": """
         delete from event_blocks where batch_id = :going and type = 'job_started'""",
-    "a job's state is the one that its last event told": NO_EVENTS,
+    "a job's state matches its last event": NO_EVENTS,
 }
 
 OUTPUT = "select id from batchmill.begin_output(%s, %s, 'out', 'x/y', gen_random_uuid())"
 
 
 @pytest.fixture
-def world(sql: psycopg.Connection[Any]) -> dict[str, Any]:
-    """A batch that is done, one that is going on, jobs in every state, and files."""
+def batches(sql: psycopg.Connection[Any]) -> dict[str, Any]:
+    """A finished batch and one in progress, with jobs in every state and files."""
     engine = Engine(sql)
     engine.task("work", limits=Limits(total=9, per_batch=3, per_tenant=9))
     engine.task("callback")
@@ -160,26 +161,30 @@ def write(engine: Engine, artifact: Any) -> None:
     engine.rows("select * from batchmill.end_artifact(%s, 3, %s)", artifact, "0" * 64)
 
 
-def test_every_checker_has_a_bug_that_it_must_see():
-    assert PLANTS.keys() == (INVARIANTS | EXACT_LIMITS).keys()
+def test_every_invariant_has_a_planted_bug():
+    assert BUGS.keys() == (INVARIANTS | EXACT_LIMITS).keys()
 
 
-@pytest.mark.parametrize("name", PLANTS)
-def test_a_planted_bug_is_seen(name: str, sql: psycopg.Connection[Any], world: dict[str, Any]):
-    plant(PLANTS[name], sql, world)
+@pytest.mark.parametrize("name", BUGS)
+def test_an_invariant_detects_its_planted_bug(
+    name: str, sql: psycopg.Connection[Any], batches: dict[str, Any]
+):
+    apply(BUGS[name], sql, batches)
     assert name in broken(sql)
 
 
 @pytest.mark.parametrize("name", REMOVALS)
-def test_a_removed_row_is_seen(name: str, sql: psycopg.Connection[Any], world: dict[str, Any]):
-    plant(REMOVALS[name], sql, world)
+def test_an_invariant_detects_missing_rows(
+    name: str, sql: psycopg.Connection[Any], batches: dict[str, Any]
+):
+    apply(REMOVALS[name], sql, batches)
     assert name in broken(sql)
 
 
-def plant(bug: str, sql: psycopg.Connection[Any], world: dict[str, Any]) -> None:
+def apply(bug: str, sql: psycopg.Connection[Any], batches: dict[str, Any]) -> None:
     sql.execute("set search_path = batchmill")
     for statement in bug.split(";"):
-        for place, batch in world.items():
+        for place, batch in batches.items():
             statement = statement.replace(f":{place}", f"'{batch}'")
         sql.execute(statement.encode())
 
@@ -193,6 +198,6 @@ def test_a_large_batch_is_checked_in_seconds(sql: psycopg.Connection[Any]):
     engine.task("work")
     engine.call("cancel_batch", engine.batch("work", 50_000))
     engine.batch("work", 50_000)
-    # The check takes a few seconds. A query that reads all events for each job exceeds this by far.
+    # The check takes a few seconds. A query that reads all events for each job takes far longer.
     sql.execute("set statement_timeout = '30s'")
     assert violations(sql) == []

@@ -1,4 +1,4 @@
-"""Limits: exact, changed while running, and no burden to those that they do not concern."""
+"""Limits are exact, can change while jobs run, and do not delay jobs that they do not apply to."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def worker(engine: Engine) -> int:
 # Slots.
 
 
-def test_a_total_counts_all_batches_and_single_jobs_together(engine: Engine, worker: int):
+def test_a_total_limit_counts_all_batches_and_single_jobs_together(engine: Engine, worker: int):
     engine.task("work", limits=Limits(total=4))
     engine.batch("work", 2)
     engine.batch("work", 2, tenant="ann")
@@ -41,21 +41,21 @@ def test_a_total_counts_all_batches_and_single_jobs_together(engine: Engine, wor
     assert claimed(engine, worker) == 1
 
 
-def test_per_batch_counts_each_batch_by_itself(engine: Engine, worker: int):
+def test_a_per_batch_limit_counts_each_batch_separately(engine: Engine, worker: int):
     engine.task("work", limits=Limits(per_batch=3))
     first, second = engine.batch("work", 10), engine.batch("work", 2)
     batches = [claim.batch_id for claim in engine.claim(worker, "work")]
     assert (batches.count(str(first)), batches.count(str(second))) == (3, 2)
 
 
-def test_per_batch_counts_a_keyed_batch_over_all_its_keys(engine: Engine, worker: int):
+def test_a_per_batch_limit_counts_a_keyed_batch_across_all_its_keys(engine: Engine, worker: int):
     engine.task("keyed", keyed=True, limits=Limits(per_batch=3))
     engine.batch("keyed", keyed("abcdefabc"))
     engine.batch("keyed", keyed("ab"))
     assert claimed(engine, worker, "keyed") == 5
 
 
-def test_per_tenant_counts_each_tenant_by_itself(engine: Engine, worker: int):
+def test_a_per_tenant_limit_counts_each_tenant_separately(engine: Engine, worker: int):
     engine.task("work", limits=Limits(per_tenant=2))
     for tenant in ("ann", "ann", "bob"):
         engine.batch("work", 5, tenant=tenant)
@@ -63,7 +63,7 @@ def test_per_tenant_counts_each_tenant_by_itself(engine: Engine, worker: int):
     assert sorted(tenants) == ["ann", "ann", "bob", "bob"]
 
 
-def test_per_key_counts_each_key_over_all_batches(engine: Engine, worker: int):
+def test_a_per_key_limit_counts_each_key_across_all_batches(engine: Engine, worker: int):
     engine.task("keyed", keyed=True, limits=Limits(per_key=1))
     engine.batch("keyed", keyed("aab"))
     engine.batch("keyed", keyed("aac"))
@@ -71,7 +71,7 @@ def test_per_key_counts_each_key_over_all_batches(engine: Engine, worker: int):
     assert keys == ["a", "b", "c"]
 
 
-def test_a_limit_of_a_key_counts_it_over_all_tasks(engine: Engine):
+def test_a_limit_on_a_key_counts_it_across_all_tasks(engine: Engine):
     for task in ("read", "write"):
         engine.task(task, keyed=True)
         engine.batch(task, keyed("aaab"))
@@ -81,7 +81,7 @@ def test_a_limit_of_a_key_counts_it_over_all_tasks(engine: Engine):
     assert keys == ["a", "a", "b", "b"]
 
 
-def test_a_submitted_limit_counts_the_batch_over_all_its_stages(engine: Engine, worker: int):
+def test_the_limit_of_a_submit_counts_the_batch_across_all_its_stages(engine: Engine, worker: int):
     engine.task("next")
     engine.batch("work", 5, limit=2)
     claims = engine.claim(worker, "work", "next")
@@ -90,7 +90,7 @@ def test_a_submitted_limit_counts_the_batch_over_all_its_stages(engine: Engine, 
     assert len(engine.claim(worker, "work", "next")) == 1
 
 
-def test_the_narrowest_of_several_limits_holds(engine: Engine, worker: int):
+def test_the_lowest_of_several_limits_applies(engine: Engine, worker: int):
     engine.task("work", limits=Limits(total=5, per_batch=4, per_tenant=3))
     engine.batch("work", 10, limit=2, tenant="ann")
     engine.batch("work", 10, tenant="ann")
@@ -101,16 +101,17 @@ def test_the_narrowest_of_several_limits_holds(engine: Engine, worker: int):
     assert claimed(engine, worker) == 1
 
 
-def test_spare_jobs_come_only_from_lanes_that_no_limit_counts(engine: Engine, worker: int):
+def test_prefetched_jobs_come_only_from_lanes_without_limits(engine: Engine, worker: int):
     engine.task("limited", limits=Limits(total=10))
     engine.batch("limited", 10)
-    assert len(engine.claim(worker, "limited", want=3, spare=5, limited=8)) == 3
+    assert len(engine.claim(worker, "limited", want=3, prefetch=5, limited=8)) == 3
     engine.batch("work", 10)
-    assert len(engine.claim(worker, "work", want=3, spare=5, work=8)) == 8
+    assert len(engine.claim(worker, "work", want=3, prefetch=5, work=8)) == 8
 
 
-def test_two_claims_at_once_share_the_last_slots(sessions: Sessions, engine: Engine, worker: int):
-    """Both count what runs before either starts."""
+def test_two_concurrent_claims_share_the_last_slots(
+    sessions: Sessions, engine: Engine, worker: int
+):
     engine.set_limit("task:work", 3)
     engine.batch("work", 5)
     engine.batch("work", 5)
@@ -121,10 +122,10 @@ def test_two_claims_at_once_share_the_last_slots(sessions: Sessions, engine: Eng
     assert len(second.result()) + claimed(engine, worker) == 1
 
 
-def test_two_claims_at_once_share_a_limit_also_where_they_share_no_lane(
+def test_two_concurrent_claims_of_different_lanes_share_a_limit(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """Only the limit's own row can stop the second."""
+    """Only the lock on the limit's row blocks the second claim."""
     engine.set_limit("task:work", 3)
     engine.batch("work", 5)
     engine.batch("work", 5)
@@ -135,7 +136,7 @@ def test_two_claims_at_once_share_a_limit_also_where_they_share_no_lane(
     assert len(second.result()) == 2
 
 
-def test_a_full_lane_does_not_hold_up_another(engine: Engine, worker: int):
+def test_a_full_lane_does_not_block_another_lane(engine: Engine, worker: int):
     engine.task("work", limits=Limits(per_batch=1))
     engine.batch("work", 1000)
     assert claimed(engine, worker) == 1
@@ -143,7 +144,7 @@ def test_a_full_lane_does_not_hold_up_another(engine: Engine, worker: int):
     assert [claim.batch_id for claim in engine.claim(worker, "work")] == [str(new)]
 
 
-def test_lanes_parked_behind_a_full_limit_come_forward_in_turn(engine: Engine, worker: int):
+def test_lanes_parked_behind_a_full_limit_take_turns(engine: Engine, worker: int):
     engine.set_limit("task:work", 2)
     batches = [str(engine.batch("work", 4, tenant=f"t{n}")) for n in range(5)]
     served: list[str | None] = []
@@ -154,9 +155,7 @@ def test_lanes_parked_behind_a_full_limit_come_forward_in_turn(engine: Engine, w
     assert served[::2] == batches * 2
 
 
-def test_a_limit_that_frees_for_a_task_nobody_works_on_still_frees_for_others(
-    engine: Engine, worker: int
-):
+def test_a_free_slot_is_not_reserved_for_a_task_that_no_worker_claims(engine: Engine, worker: int):
     engine.task("orphan")
     engine.set_limit("system", 1)
     engine.batch("orphan", 1)
@@ -172,7 +171,7 @@ def test_a_limit_that_frees_for_a_task_nobody_works_on_still_frees_for_others(
 # Rates.
 
 
-def test_a_rate_bounds_the_starts_of_any_window(engine: Engine, worker: int):
+def test_a_rate_limits_the_starts_in_every_window(engine: Engine, worker: int):
     engine.task("work", limits=Limits(rate=Rate(3, 10)))
     engine.batch("work", 20)
     assert len(engine.claim(worker, "work", want=2)) == 2
@@ -186,14 +185,14 @@ def test_a_rate_bounds_the_starts_of_any_window(engine: Engine, worker: int):
     assert claimed(engine, worker) == 1
 
 
-def test_ending_a_job_does_not_give_its_start_back(engine: Engine, worker: int):
+def test_finishing_a_job_does_not_allow_another_start_under_a_rate(engine: Engine, worker: int):
     engine.task("work", limits=Limits(rate=Rate(2, 10)))
     engine.batch("work", 5)
     engine.complete(*engine.claim(worker, "work"))
     assert claimed(engine, worker) == 0
 
 
-def test_a_rate_counts_each_key_by_itself(engine: Engine, worker: int):
+def test_a_key_rate_counts_each_key_separately(engine: Engine, worker: int):
     engine.task("keyed", keyed=True, limits=Limits(key_rate=Rate(1, 10)))
     engine.batch("keyed", keyed("aabb"))
     assert claimed(engine, worker, "keyed") == 2
@@ -201,19 +200,19 @@ def test_a_rate_counts_each_key_by_itself(engine: Engine, worker: int):
     assert claimed(engine, worker, "keyed") == 2
 
 
-def test_a_claim_tells_when_the_rate_lets_the_next_one_through(engine: Engine, worker: int):
+def test_a_claim_reports_when_the_rate_allows_the_next_start(engine: Engine, worker: int):
     engine.task("work", limits=Limits(rate=Rate(1, 100)))
     engine.batch("work", 2)
     assert claimed(engine, worker) == 1
     assert claimed(engine, worker) == 0
-    query = "select batchmill.claim(%s, '{work}', '{5}', 5, 0, '0')"
+    query = "select batchmill.claim_jobs(%s, '{work}', '{5}', 5, 0, '0')"
     assert 98 < engine.value(query, worker)["wait"] <= 101
 
 
-# Changes while running.
+# Changes while jobs run.
 
 
-def test_raising_lets_more_start_and_lowering_lets_none_until_there_is_room(
+def test_a_raised_limit_starts_more_jobs_and_a_lowered_limit_waits_for_room(
     engine: Engine, worker: int
 ):
     engine.batch("work", 20)
@@ -230,7 +229,7 @@ def test_raising_lets_more_start_and_lowering_lets_none_until_there_is_room(
     assert claimed(engine, worker) == 1
 
 
-def test_per_batch_slots_can_be_changed_while_running(engine: Engine, worker: int):
+def test_per_batch_slots_can_be_changed_while_jobs_run(engine: Engine, worker: int):
     engine.task("work", limits=Limits(per_batch=1))
     engine.batch("work", 9)
     assert claimed(engine, worker) == 1
@@ -240,7 +239,7 @@ def test_per_batch_slots_can_be_changed_while_running(engine: Engine, worker: in
     assert claimed(engine, worker) == 0
 
 
-def test_a_limit_set_over_the_declared_one_outlives_a_deploy_until_it_is_reset(
+def test_a_limit_set_by_an_operator_survives_a_deploy_until_it_is_reset(
     engine: Engine, worker: int
 ):
     engine.task("work", limits=Limits(total=1))
@@ -255,9 +254,7 @@ def test_a_limit_set_over_the_declared_one_outlives_a_deploy_until_it_is_reset(
 
 
 @pytest.mark.parametrize("name", ["system", "task:work", "tenant:ann", "task:work/tenant:ann"])
-def test_what_is_paused_starts_nothing_and_goes_on_when_resumed(
-    name: str, engine: Engine, worker: int
-):
+def test_a_paused_limit_starts_no_jobs_until_it_is_resumed(name: str, engine: Engine, worker: int):
     engine.batch("work", 2, tenant="ann")
     (running,) = engine.claim(worker, "work", want=1)
     engine.set_limit(name, paused=True)
@@ -267,14 +264,14 @@ def test_what_is_paused_starts_nothing_and_goes_on_when_resumed(
     assert claimed(engine, worker) == 1
 
 
-def test_pausing_one_tenant_stops_no_other(engine: Engine, worker: int):
+def test_pausing_one_tenant_does_not_stop_other_tenants(engine: Engine, worker: int):
     engine.set_limit("tenant:ann", paused=True)
     engine.batch("work", 3, tenant="ann")
     engine.batch("work", 3, tenant="bob")
     assert {claim.tenant for claim in engine.claim(worker, "work")} == {"bob"}
 
 
-def test_a_limit_made_while_jobs_run_counts_them(engine: Engine, worker: int):
+def test_a_limit_created_while_jobs_run_counts_them(engine: Engine, worker: int):
     engine.batch("work", 5)
     claims = engine.claim(worker, "work", want=3)
     engine.set_limit("tenant:default", 3)
@@ -283,7 +280,7 @@ def test_a_limit_made_while_jobs_run_counts_them(engine: Engine, worker: int):
     assert claimed(engine, worker) == 1
 
 
-def test_a_template_made_while_jobs_run_counts_them(engine: Engine, worker: int):
+def test_a_template_created_while_jobs_run_counts_them(engine: Engine, worker: int):
     engine.batch("work", 5, tenant="ann")
     claims = engine.claim(worker, "work", want=3)
     engine.set_limit("tenant:*", 3)
@@ -292,7 +289,7 @@ def test_a_template_made_while_jobs_run_counts_them(engine: Engine, worker: int)
     assert claimed(engine, worker) == 2
 
 
-def test_a_template_covers_whoever_was_paused_and_resumed_before(engine: Engine, worker: int):
+def test_a_template_applies_to_tenants_that_were_paused_and_resumed(engine: Engine, worker: int):
     engine.set_limit("tenant:ann", paused=True)
     engine.set_limit("tenant:ann", paused=False)
     engine.set_limit("tenant:*", 1)
@@ -304,7 +301,7 @@ def test_a_template_covers_whoever_was_paused_and_resumed_before(engine: Engine,
     assert sorted(tenants) == ["ann", "bob"]
 
 
-def test_a_limit_of_ones_own_stands_above_the_template(engine: Engine, worker: int):
+def test_a_tenants_own_limit_overrides_the_template(engine: Engine, worker: int):
     engine.set_limit("tenant:*", 1)
     engine.set_limit("tenant:ann", 3)
     engine.batch("work", 9, tenant="ann")
@@ -313,9 +310,7 @@ def test_a_limit_of_ones_own_stands_above_the_template(engine: Engine, worker: i
     assert claimed(engine, worker) == 0
 
 
-def test_pausing_a_template_pauses_also_those_with_a_limit_of_their_own(
-    engine: Engine, worker: int
-):
+def test_pausing_a_template_pauses_tenants_with_their_own_limit_too(engine: Engine, worker: int):
     engine.set_limit("tenant:*", 1)
     engine.set_limit("tenant:ann", 3)
     engine.batch("work", 9, tenant="ann")
@@ -327,15 +322,13 @@ def test_pausing_a_template_pauses_also_those_with_a_limit_of_their_own(
     assert claimed(engine, worker) == 3
 
 
-def test_a_batch_with_a_limit_keeps_to_the_rate_of_all_batches(engine: Engine, worker: int):
+def test_a_batch_with_its_own_limit_follows_the_rate_of_the_template(engine: Engine, worker: int):
     engine.set_limit("batch:*", rate=Rate(2, 10))
     engine.batch("work", 9, limit=5)
     assert claimed(engine, worker) == 2
 
 
-def test_the_upkeep_keeps_limits_that_count_and_drops_those_that_do_not(
-    engine: Engine, worker: int
-):
+def test_the_upkeep_removes_limits_that_count_nothing_any_more(engine: Engine, worker: int):
     engine.task("keyed", keyed=True, limits=Limits(per_key=5, key_rate=Rate(5, 10)))
     engine.batch("keyed", keyed("abc"))
     claims = engine.claim(worker, "keyed")
@@ -348,10 +341,12 @@ def test_the_upkeep_keeps_limits_that_count_and_drops_those_that_do_not(
     assert engine.value(query) == 1
 
 
-# Changes in the middle of a claim or an end.
+# Changes while a claim or a finish is in progress.
 
 
-def test_a_limit_made_while_a_claim_waits_is_kept(sessions: Sessions, engine: Engine, worker: int):
+def test_a_blocked_claim_respects_a_limit_created_in_the_meantime(
+    sessions: Sessions, engine: Engine, worker: int
+):
     engine.batch("work", 5)
     operator = sessions()
     with operator.conn.transaction():
@@ -360,7 +355,7 @@ def test_a_limit_made_while_a_claim_waits_is_kept(sessions: Sessions, engine: En
     assert len(claim.result()) == 2
 
 
-def test_a_limit_that_comes_with_a_batch_is_kept_by_a_claim_under_way(
+def test_a_claim_in_progress_respects_the_limit_of_a_new_batch(
     sessions: Sessions, engine: Engine, worker: int
 ):
     engine.enqueue("work")
@@ -375,7 +370,7 @@ def test_a_limit_that_comes_with_a_batch_is_kept_by_a_claim_under_way(
     assert len(claim.result()) + claimed(engine, worker) == 3
 
 
-def test_a_limit_that_a_claim_makes_does_not_count_a_job_that_is_ending(
+def test_a_limit_created_by_a_claim_does_not_count_a_job_that_is_finishing(
     sessions: Sessions, engine: Engine, worker: int
 ):
     engine.batch("work", 1, tenant="ann")
@@ -389,10 +384,10 @@ def test_a_limit_that_a_claim_makes_does_not_count_a_job_that_is_ending(
     assert len(claim.result()) + claimed(engine, worker) == 1
 
 
-def test_times_tell_the_order_in_which_a_slot_changed_hands(
+def test_timestamps_show_the_order_in_which_jobs_used_a_slot(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """A claim that began before the end of the job whose slot it gets has waited in between."""
+    """The claim begins before the job that uses the slot ends."""
     engine.task("aside")
     engine.enqueue("aside")
     engine.complete(*engine.claim(worker, "aside"))

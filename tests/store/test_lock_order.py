@@ -1,7 +1,7 @@
 """Locks are taken in one order everywhere: lanes, limits, batches, each by id, and then jobs.
 
-Two rivals are stopped half-way, at a row that a third session holds, each with what it has locked
-by then. Let go together, they must both get through.
+Two concurrent calls are blocked by a row that a third session has locked, and each keeps the locks
+that it has taken so far. When the third session releases the row, both calls must complete.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from tests.store.rivals import Rival
 
 Sessions = Callable[[], Engine]
 
-# What the third session holds.
+# The rows that the third session locks.
 STOPS = {
     "the first lane": "select from batchmill.lanes where id = (select min(id) from batchmill.lanes)",
     "the last lane": "select from batchmill.lanes where id = (select max(id) from batchmill.lanes)",
@@ -33,9 +33,9 @@ STOPS = {
 
 @dataclass
 class World:
-    """Two batches, each with jobs that wait, run and have failed, on lanes of two stages; one whose
-    only job runs at its second stage, so that the lane of its first is empty; and a job without a
-    batch that no claim has put into a lane yet."""
+    """Two batches with waiting, running and failed jobs in lanes of two stages; a batch whose only
+    job runs at its second stage, so that the lane of its first stage is empty; and a job without a
+    batch that is not in a lane yet."""
 
     worker: int
     batches: list[UUID]
@@ -52,7 +52,7 @@ def finish(engine: Engine, world: World) -> None:
     engine.complete(*world.claims)
 
 
-def finish_backwards(engine: Engine, world: World) -> None:
+def finish_in_reverse_order(engine: Engine, world: World) -> None:
     engine.complete(*reversed(world.claims))
 
 
@@ -60,14 +60,14 @@ def advance(engine: Engine, world: World) -> None:
     engine.finish(*(outcome.advanced(c, "third", "", "1") for c in world.claims))
 
 
-def turn(engine: Engine, world: World) -> None:
+def finish_and_claim(engine: Engine, world: World) -> None:
     ended = (outcome.completed(c, "1") for c in reversed(world.claims))
-    engine.turn(world.worker, "alone", "first", "second", ended=ended)
+    engine.finish_and_claim(world.worker, "alone", "first", "second", ended=ended)
 
 
-def turn_to_advance(engine: Engine, world: World) -> None:
+def advance_and_claim(engine: Engine, world: World) -> None:
     ended = (outcome.advanced(c, "third", "", "1") for c in world.claims)
-    engine.turn(world.worker, "alone", "first", "second", ended=ended)
+    engine.finish_and_claim(world.worker, "alone", "first", "second", ended=ended)
 
 
 def report(engine: Engine, world: World) -> None:
@@ -133,13 +133,13 @@ TABLES = (
     "workers",
     "notifications",
 )
-RIVALS = [
+CALLS = [
     claim,
     finish,
-    finish_backwards,
+    finish_in_reverse_order,
     advance,
-    turn,
-    turn_to_advance,
+    finish_and_claim,
+    advance_and_claim,
     report,
     cancel_batch,
     cancel_in_steps,
@@ -156,7 +156,7 @@ RIVALS = [
 
 
 def build(engine: Engine) -> World:
-    # Not truncated: that would make every session plan everything anew.
+    # Truncating would invalidate the cached plans of every session.
     for table in TABLES:
         engine.conn.execute(f"delete from batchmill.{table}".encode())
     engine.set_limit("system", 50)
@@ -169,11 +169,11 @@ def build(engine: Engine) -> World:
     (last,) = engine.claim(worker, "alone", want=1)
     engine.finish(outcome.advanced(last, "second", "", "1"))
     (last,) = engine.claim(worker, "second")
-    for teller in ("batchmill.webhook", "batchmill.email"):
-        engine.task(teller)
-    whom = ["https://example.org/", "bob@example.org"]
+    for task in ("batchmill.webhook", "batchmill.email"):
+        engine.task(task)
+    recipients = ["https://example.org/", "bob@example.org"]
     batches = [
-        engine.batch("first", 8, tenant=f"t{n}", expires_in=60, notify=whom) for n in range(2)
+        engine.batch("first", 8, tenant=f"t{n}", expires_in=60, notify=recipients) for n in range(2)
     ]
     claims = engine.claim(worker, "first", want=8)
     for failing, advancing in (claims[:2], claims[4:6]):
@@ -182,12 +182,12 @@ def build(engine: Engine) -> World:
     failed, claims = claims[0].id, [last, *claims[2:4], *claims[6:]]
     assert len({c.batch_id for c in claims}) == 3
     submitted = engine.enqueue("first")["job_id"]
-    stand_backwards(engine)
+    reverse_physical_order(engine)
     return World(worker, batches, claims, failed, submitted)
 
 
-def stand_backwards(engine: Engine) -> None:
-    """Whoever locks rows as it happens to find them finds them in the wrong order."""
+def reverse_physical_order(engine: Engine) -> None:
+    """A statement that locks rows without sorting them then locks them in the wrong order."""
     for table, column in (("lanes", "running"), ("limits", "running"), ("batches", "total")):
         for (row,) in engine.rows(f"select id from batchmill.{table} order by id desc"):
             query = f"update batchmill.{table} set {column} = {column} where id = %s returning id"
@@ -195,7 +195,7 @@ def stand_backwards(engine: Engine) -> None:
 
 
 def deadlock(call: Callable[[Engine, World], None], engine: Engine, world: World) -> str | None:
-    """Where the call met one. To be refused is all right: the rival may have been there before."""
+    """Where the call deadlocked, if it did. A refused call is fine: the other may have been first."""
     try:
         call(engine, world)
     except psycopg.errors.DeadlockDetected as error:
@@ -205,16 +205,16 @@ def deadlock(call: Callable[[Engine, World], None], engine: Engine, world: World
     return None
 
 
-# Who locks what is up to the functions, which are the same on all servers.
+# The lock order depends on the functions, which are the same on all servers.
 @pytest.mark.parametrize("server", ["pg18"], indirect=True)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("stop", STOPS)
-def test_no_two_rivals_deadlock(stop: str, sessions: Sessions):
+def test_no_two_concurrent_calls_deadlock(stop: str, sessions: Sessions):
     engine, holder, one, other = (sessions() for _ in range(4))
     for session in (one, other):
         session.conn.execute("set deadlock_timeout = '20ms'")
-    found: list[str] = []
-    for calls in itertools.product(RIVALS, repeat=2):
+    problems: list[str] = []
+    for calls in itertools.product(CALLS, repeat=2):
         world = build(engine)
         with holder.conn.transaction():
             holder.rows(f"{STOPS[stop]} for update")
@@ -222,10 +222,10 @@ def test_no_two_rivals_deadlock(stop: str, sessions: Sessions):
                 Rival(partial(deadlock, call, session, world)).wait_until_blocked_or_done(session)
                 for call, session in zip(calls, (one, other), strict=True)
             ]
-        found += [f"{names(calls)}: {where}" for rival in rivals if (where := rival.result())]
+        problems += [f"{names(calls)}: {where}" for rival in rivals if (where := rival.result())]
         tidy(engine, world)
-        found += [f"{names(calls)}: {wrong}" for wrong in violations(engine.conn, lowered=True)]
-    assert found == []
+        problems += [f"{names(calls)}: {wrong}" for wrong in violations(engine.conn, lowered=True)]
+    assert problems == []
 
 
 def names(calls: Sequence[Callable[..., None]]) -> str:
@@ -233,14 +233,14 @@ def names(calls: Sequence[Callable[..., None]]) -> str:
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_batch_ends_while_a_claim_looks_into_one_of_its_empty_lanes(
+def test_a_batch_finishes_while_a_claim_reads_one_of_its_empty_lanes(
     keyed: bool, sessions: Sessions
 ):
     engine, holder, ender = sessions(), sessions(), sessions()
     engine.task("first", keyed=keyed, limits=Limits(per_batch=9))
     engine.task("second")
     worker = engine.worker("first", "second")
-    # A claim that gets all it asked for does not know that it was the last there was.
+    # A claim that gets all the jobs it asked for does not notice that the lane is now empty.
     batch = engine.batch("first", 4 * [{"payload": 1, "key": "k"} if keyed else {"payload": 1}])
     running = engine.claim(worker, "first", want=4)
     engine.finish(*(outcome.advanced(c, "second", "", "1") for c in running))
@@ -250,5 +250,5 @@ def test_a_batch_ends_while_a_claim_looks_into_one_of_its_empty_lanes(
         end = Rival(lambda: ender.complete(*running)).wait_until_blocked(ender)
         looking = Rival(lambda: engine.claim(worker, "first")).wait_until_blocked(engine)
     assert (end.result(), looking.result()) == ([], [])
-    assert engine.standing(batch)[0] == "completed"
+    assert engine.status(batch)[0] == "completed"
     engine.tidy()

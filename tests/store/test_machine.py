@@ -1,6 +1,6 @@
-"""Everything that can be done to the engine, in any order, on a clock of our own.
+"""Random sequences of all calls to the engine, with a clock that the test controls.
 
-After each step every invariant has to hold; at the end the backlog has to drain without help.
+After each step every invariant must hold. At the end, a worker must be able to finish all jobs.
 """
 
 import os
@@ -34,22 +34,22 @@ from tests.store.engine import LEASE, PERMANENT, TRANSIENT, Engine
 
 RETRY = Retry(attempts=3, base=10, jitter=0)
 TASKS: dict[str, dict[str, Any]] = {
-    "free": {},
-    "few": {"limits": Limits(total=3)},
-    "batchwise": {"limits": Limits(per_batch=2)},
-    "tenantwise": {"limits": Limits(per_tenant=2)},
-    "rated": {"limits": Limits(rate=Rate(3, 10))},
+    "unlimited": {},
+    "limited": {"limits": Limits(total=3)},
+    "per_batch_limited": {"limits": Limits(per_batch=2)},
+    "per_tenant_limited": {"limits": Limits(per_tenant=2)},
+    "rate_limited": {"limits": Limits(rate=Rate(3, 10))},
     "keyed": {"limits": Limits(per_key=1, per_batch=3), "keyed": True},
-    "bought": {"limits": Limits(key_rate=Rate(2, 10)), "keyed": True},
+    "key_rate_limited": {"limits": Limits(key_rate=Rate(2, 10)), "keyed": True},
     "callback": {},
     WEBHOOK: {},
     EMAIL: {},
 }
-TELLERS = {"callback", WEBHOOK, EMAIL}
+NOTIFIERS = {"callback", WEBHOOK, EMAIL}
 TABLES = """tasks, batches, requests, lanes, limits, workers, jobs, finished, event_blocks, leases,
     schedules, statistics, webhooks, notifications"""
 
-tasks = st.sampled_from(sorted(TASKS.keys() - TELLERS))
+tasks = st.sampled_from(sorted(TASKS.keys() - NOTIFIERS))
 tenants = st.sampled_from(["ann", "bob"])
 keys = st.sampled_from(["k1", "k2", "k3"])
 delays = st.sampled_from([0, 5, 60])
@@ -94,7 +94,7 @@ def items(draw: st.DrawFn, task: str) -> dict[str, Any]:
     return item
 
 
-class Mill(RuleBasedStateMachine):
+class EngineMachine(RuleBasedStateMachine):
     conn: psycopg.Connection[Any]
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Mill(RuleBasedStateMachine):
         self.starts: defaultdict[str, list[datetime]] = defaultdict(list)
         for name, given in TASKS.items():
             self.engine.task(name, retry=RETRY, **given)
-        self.join()
+        self.register_worker()
 
     # What users do.
 
@@ -182,7 +182,7 @@ class Mill(RuleBasedStateMachine):
         try:
             if all_of_batch and self.batches:
                 batch = data.draw(st.sampled_from(self.batches), "batch")
-                failed = self.engine.standing(batch)[4]
+                failed = self.engine.status(batch)[4]
                 assert self.engine.call("retry_batch", batch) == failed
             elif jobs := self.engine.rows("select id, state from batchmill.finished order by id"):
                 job, state = data.draw(st.sampled_from(jobs), "job")
@@ -193,9 +193,11 @@ class Mill(RuleBasedStateMachine):
         self.check()
 
     @precondition(lambda self: self.batches)
-    @rule(data=st.data(), whom=targets)
-    def notify(self, data: st.DataObject, whom: list[str]) -> None:
-        self.engine.call("notify_batch", data.draw(st.sampled_from(self.batches), "batch"), whom)
+    @rule(data=st.data(), recipients=targets)
+    def notify(self, data: st.DataObject, recipients: list[str]) -> None:
+        self.engine.call(
+            "notify_batch", data.draw(st.sampled_from(self.batches), "batch"), recipients
+        )
         self.check()
 
     @precondition(lambda self: self.batches)
@@ -217,7 +219,7 @@ class Mill(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.workers) < 3)
     @rule()
-    def join(self) -> None:
+    def register_worker(self) -> None:
         self.workers.append(self.engine.worker(*TASKS))
 
     @precondition(lambda self: self.workers)
@@ -225,12 +227,12 @@ class Mill(RuleBasedStateMachine):
         data=st.data(),
         wanted=st.dictionaries(tasks, st.integers(1, 5), min_size=1),
         want=st.integers(1, 8),
-        spare=st.integers(0, 4),
+        prefetch=st.integers(0, 4),
     )
-    def claim(self, data: st.DataObject, wanted: dict[str, int], want: int, spare: int) -> None:
+    def claim(self, data: st.DataObject, wanted: dict[str, int], want: int, prefetch: int) -> None:
         worker = data.draw(st.sampled_from(self.workers), "worker")
-        claims = self.start(worker, wanted, want, spare)
-        assert len(claims) <= want + spare
+        claims = self.start(worker, wanted, want, prefetch)
+        assert len(claims) <= want + prefetch
         for task, most in wanted.items():
             assert sum(c.task == task for c in claims) <= most
         self.check()
@@ -246,25 +248,27 @@ class Mill(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(data=st.data(), chosen=blocks)
     def finish(self, data: st.DataObject, chosen: list[int]) -> None:
-        """A block of outcomes, in which some may come twice, and some too late."""
+        """A block of outcomes, of which some may be duplicates and some too late."""
         block = self.any_block(data, chosen)
-        self.look_at_refused(block, self.engine.finish(*block))
+        self.check_refused(block, self.engine.finish(*block))
         self.end(o.claim for o in block)
         self.check()
 
     @precondition(lambda self: self.held and self.workers)
-    @rule(data=st.data(), chosen=blocks, want=st.integers(1, 8), spare=st.integers(0, 4))
-    def turn(self, data: st.DataObject, chosen: list[int], want: int, spare: int) -> None:
+    @rule(data=st.data(), chosen=blocks, want=st.integers(1, 8), prefetch=st.integers(0, 4))
+    def finish_and_claim(
+        self, data: st.DataObject, chosen: list[int], want: int, prefetch: int
+    ) -> None:
         """The same, and a claim in the same transaction."""
         worker = data.draw(st.sampled_from(self.workers), "worker")
         block = self.any_block(data, chosen)
-        self.start(worker, dict.fromkeys(TASKS, 5), want, spare, block)
+        self.start(worker, dict.fromkeys(TASKS, 5), want, prefetch, block)
         self.check()
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())
     def work(self, data: st.DataObject) -> None:
-        """What a worker does all day: claims, and ends all that it claimed."""
+        """Claims jobs and ends all of them."""
         worker = data.draw(st.sampled_from(self.workers), "worker")
         claims = self.start(worker, dict.fromkeys(TASKS, 20), 20, 0)
         self.check()
@@ -311,14 +315,14 @@ class Mill(RuleBasedStateMachine):
 
     @rule(task=tasks, slots=st.one_of(st.none(), st.integers(1, 4)))
     def deploy(self, task: str, slots: int | None) -> None:
-        """Another version of the code declares other limits."""
+        """A new version of the code declares other limits."""
         self.starts.clear()
         given = dict(TASKS[task])
         limits = replace(given.pop("limits", Limits()), total=slots, per_tenant=slots)
         self.engine.task(task, retry=RETRY, limits=limits, **given)
         self.check()
 
-    # What time does, and the upkeep.
+    # Time and the upkeep.
 
     @rule(seconds=st.sampled_from([1, 6, 11, 61]))
     def wait(self, seconds: int) -> None:
@@ -329,7 +333,7 @@ class Mill(RuleBasedStateMachine):
     @precondition(lambda self: self.workers)
     @rule(data=st.data())
     def lose_worker(self, data: st.DataObject) -> None:
-        """All leases lapse but one; only the jobs of the others are rescued."""
+        """All leases but one expire; only the jobs of the other workers are rescued."""
         survivor = data.draw(st.sampled_from(self.workers), "survivor")
         self.engine.advance_clock(LEASE + 1)
         self.engine.call("renew_lease", survivor, LEASE)
@@ -342,7 +346,7 @@ class Mill(RuleBasedStateMachine):
 
     @rule(late=st.sampled_from([0, 0, 0, 3 * 86_400]))
     def tidy(self, late: int) -> None:
-        """What has expired is cancelled if it is not finished, and goes if it is."""
+        """Expired batches are removed if they are finished, and cancelled otherwise."""
         self.wait(late)
         self.engine.tidy()
         for parent in ("finished", "event_blocks"):
@@ -357,7 +361,7 @@ class Mill(RuleBasedStateMachine):
         self.check()
 
     def teardown(self) -> None:
-        """Once nothing is paused, all that waits gets done, whatever has happened before."""
+        """When no limit is paused, all waiting jobs finish, whatever happened before."""
         self.engine.conn.execute(
             """select batchmill.set_limit(name, greatest(slots, 1), null, null, false)
             from batchmill.limits where slots is not null"""
@@ -377,10 +381,10 @@ class Mill(RuleBasedStateMachine):
         assert self.live_jobs() == []
         self.check()
 
-    # How it is looked at.
+    # Checks and helpers.
 
     def check(self) -> None:
-        # Each claim was looked at by itself: see `start`.
+        # Limits may have been lowered. `start` checks them for each claim.
         assert violations(self.conn, lowered=True) == []
 
     def start(
@@ -388,23 +392,23 @@ class Mill(RuleBasedStateMachine):
         worker: int,
         wanted: dict[str, int],
         want: int,
-        spare: int,
+        prefetch: int,
         ended: Sequence[Outcome] = (),
     ) -> list[Claim]:
         before = self.running()
         if ended:
-            refused, claims = self.engine.turn(
-                worker, ended=ended, want=want, spare=spare, **wanted
+            refused, claims = self.engine.finish_and_claim(
+                worker, ended=ended, want=want, prefetch=prefetch, **wanted
             )
-            self.look_at_refused(ended, refused)
+            self.check_refused(ended, refused)
             self.end(o.claim for o in ended)
         else:
-            claims = self.engine.claim(worker, want=want, spare=spare, **wanted)
+            claims = self.engine.claim(worker, want=want, prefetch=prefetch, **wanted)
         slots = dict(self.engine.rows(SLOTS))
         for name, running in self.running().items():
-            # What was running when a limit was lowered may go on.
+            # Jobs that ran when a limit was lowered may continue.
             assert running <= before.get(name, 0) or running <= slots.get(name, running), name
-        self.look_at_starts(claims)
+        self.check_starts(claims)
         for claim in claims:
             assert claim.fence > self.newest_fence
             assert claim.id not in self.cancelled
@@ -413,11 +417,11 @@ class Mill(RuleBasedStateMachine):
         return claims
 
     def running(self) -> dict[str, int]:
-        """How many jobs run under each name that a limit can have, counted from the jobs."""
+        """The number of running jobs under each possible limit name, counted from the jobs."""
         return dict(self.engine.rows(RUNNING))
 
-    def look_at_starts(self, claims: list[Claim]) -> None:
-        """No window of a period holds more starts than the rate; no job starts before its time."""
+    def check_starts(self, claims: list[Claim]) -> None:
+        """No window has more starts than the rate allows, and no job starts before its run_at."""
         started = self.engine.rows(
             """select m.name, m.rate, m.period, j.started_at, j.run_at from batchmill.jobs j
             cross join lateral batchmill.limit_names(j.task, j.tenant, j.batch_id, j.key) n
@@ -437,15 +441,15 @@ class Mill(RuleBasedStateMachine):
         claims = self.held + self.ended
         return [self.any_outcome(data, claims[n % len(claims)]) for n in chosen]
 
-    def look_at_refused(self, block: Sequence[Outcome], refused: list[int]) -> None:
+    def check_refused(self, block: Sequence[Outcome], refused: list[int]) -> None:
         late = {o.claim.id for o in block if o.claim in self.ended}
         current = {o.claim.id for o in block if o.claim in self.held}
         assert set(refused) == late - current
 
     def any_outcome(self, data: st.DataObject, claim: Claim) -> Outcome:
         kind = data.draw(st.sampled_from(OUTCOMES), "kind")
-        if claim.task in TELLERS:
-            # They are known by their payloads, which another stage would not have.
+        if claim.task in NOTIFIERS:
+            # The invariants identify these jobs by their payload, which another stage would change.
             kind = "completed"
         match kind:
             case "completed":
@@ -499,11 +503,11 @@ OUTCOMES = ["completed", "failed", "busy", "advance", "snooze", "release", "canc
 
 
 @pytest.mark.timeout(900)
-def test_the_engine_keeps_its_promises_whatever_is_done_to_it(sql: psycopg.Connection[Any]) -> None:
-    class Machine(Mill):
+def test_invariants_hold_for_any_sequence_of_calls(sql: psycopg.Connection[Any]) -> None:
+    class Machine(EngineMachine):
         conn = sql
 
-    # Partitions are made on the way; too many at the start only make every step slow.
+    # Steps create partitions as needed. Many partitions at the start would slow down every step.
     sql.execute("select batchmill.drop_expired_partitions('infinity')")
     run_state_machine_as_test(
         Machine,

@@ -1,4 +1,4 @@
-"""Every outcome does what the table of outcomes says, in Postgres as in Python."""
+"""Every outcome has the effect that the table of outcomes defines, in Postgres as in Python."""
 
 import pytest
 
@@ -34,7 +34,7 @@ JOB = """select state, attempt, snoozes, task, fence from batchmill.jobs
 
 
 @pytest.mark.parametrize("kind", RULES)
-def test_an_outcome_does_what_its_rule_says(engine: Engine, kind: str) -> None:
+def test_an_outcome_has_the_effect_of_its_rule(engine: Engine, kind: str) -> None:
     engine.task("work")
     engine.task("next")
     batch, worker = engine.batch("work", 1), engine.worker("work")
@@ -66,7 +66,7 @@ def test_a_job_that_was_cancelled_while_it_ran_ends_as_cancelled(engine: Engine,
     assert engine.state(claim.id) == RULES["cancelled"].state
 
 
-def test_a_word_that_is_no_outcome_changes_nothing(engine: Engine) -> None:
+def test_an_unknown_outcome_is_refused(engine: Engine) -> None:
     engine.task("work")
     engine.batch("work", 1)
     (claim,) = engine.claim(engine.worker("work"), "work")

@@ -1,4 +1,4 @@
-"""Numbers that callers give, at the borders of the types that psycopg sends them as.
+"""Numeric query parameters at the limits of the types that psycopg sends.
 
 psycopg sends a small integer as a smallint. A query that adds to such a parameter, or passes it on,
 works with small numbers and fails with larger ones, unless the parameter has a cast.
@@ -20,15 +20,15 @@ COMMENT = re.compile(r"--.*")
 HEATSYNC = Path(__file__).parents[2] / "apps" / "heatsync" / "queries.sql"
 NUMBERS = {"int2", "int4", "int8", "float4", "float8", "numeric"}
 ARRAYS = {f"_{name}" for name in NUMBERS}
-BORDERS = [2**15 - 1, 2**15, 2**15 + 1, 2**31 - 2, 2**31 - 1]
-# Looks at every one of so many days.
+UP_TO_INT4 = [2**15 - 1, 2**15, 2**15 + 1, 2**31 - 2, 2**31 - 1]
+# The query generates a row for each of that many days.
 TOO_LONG = {("missing_partitions", "days")}
-BEYOND = [2**31, 2**31 + 1, 2**53, 2**63 - 1]
+BEYOND_INT4 = [2**31, 2**31 + 1, 2**53, 2**63 - 1]
 
 
 def parameters() -> Iterator[tuple[str, str, list[str], set[str]]]:
-    """Every query with its parameters as Postgres writes them, their names, and those with a cast
-    wherever they occur."""
+    """For each query: its name, its text with numbered parameters, the names of the parameters, and
+    the names of those that have a cast at every use."""
     for name, query in sorted(queries().items()):
         query = COMMENT.sub("", query)
         names = list(dict.fromkeys(match[2] for match in PARAMETER.finditer(query)))
@@ -42,7 +42,7 @@ def numbered(query: str, names: list[str]) -> str:
 
 
 def types_of(sql: psycopg.Connection[Any], query: str, names: list[str]) -> dict[str, str]:
-    """What Postgres takes the parameters for."""
+    """The types that Postgres infers for the parameters."""
     prepared = sql.pgconn.prepare(b"", query.encode())
     assert prepared.status == pq.ExecStatus.COMMAND_OK, prepared.error_message.decode()
     described = sql.pgconn.describe_prepared(b"")
@@ -56,7 +56,7 @@ def type_name(sql: psycopg.Connection[Any], oid: int) -> str:
     return row[0]
 
 
-def test_every_number_has_a_cast(sql: psycopg.Connection[Any]):
+def test_every_numeric_parameter_has_a_cast(sql: psycopg.Connection[Any]):
     without = {
         f"{name}: {parameter}"
         for name, query, names, cast in parameters()
@@ -66,14 +66,14 @@ def test_every_number_has_a_cast(sql: psycopg.Connection[Any]):
     assert without == set()
 
 
-def test_numbers_at_the_borders_of_types_are_taken(sql: psycopg.Connection[Any]):
-    """Each query runs with each border in each of its numbers; what it writes is undone."""
+def test_numbers_at_the_limits_of_integer_types_are_accepted(sql: psycopg.Connection[Any]):
+    """Runs each query with each number in each numeric parameter, and rolls back."""
     refused = {
         f"{name}: {parameter} = {value}: {error}"
         for name, query, names, _ in parameters()
         for parameter, kind in types_of(sql, query, names).items()
         if kind in NUMBERS and (name, parameter) not in TOO_LONG
-        for value in (BORDERS if kind == "int4" else BORDERS + BEYOND)
+        for value in (UP_TO_INT4 if kind == "int4" else UP_TO_INT4 + BEYOND_INT4)
         if (error := overflow(sql, name, {parameter: value}, names))
     }
     assert refused == set()
@@ -82,7 +82,8 @@ def test_numbers_at_the_borders_of_types_are_taken(sql: psycopg.Connection[Any])
 def overflow(
     sql: psycopg.Connection[Any], name: str, given: dict[str, int], names: list[str]
 ) -> str | None:
-    """The error if a number is out of range; others only mean that the rest makes no sense."""
+    """The error if a number is out of range. Other errors are expected: all other parameters are
+    null."""
     try:
         with sql.transaction(force_rollback=True):
             sql.execute(queries()[name].encode(), dict.fromkeys(names) | given)
@@ -95,7 +96,7 @@ def overflow(
 
 @pytest.mark.parametrize("after", [0, 32_000, 32_767, 32_768, 2**31 - 1, 2**31, 10**18 - 1])
 @pytest.mark.parametrize("count", [1, 256, 32_767, 40_000])
-def test_a_log_is_read_after_any_number(sql: psycopg.Connection[Any], after: int, count: int):
+def test_events_can_be_read_after_any_number(sql: psycopg.Connection[Any], after: int, count: int):
     given = {
         "batch": "00000000-0000-0000-0000-000000000000",
         "after": after,
@@ -105,7 +106,7 @@ def test_a_log_is_read_after_any_number(sql: psycopg.Connection[Any], after: int
 
 
 def test_queries_of_heatsync_cast_their_numbers(sql: psycopg.Connection[Any]):
-    """Its tables are made by itself, so their types are not asked of Postgres here."""
+    """HeatSync's tables do not exist here, so Postgres cannot infer the types."""
     text = COMMENT.sub("", HEATSYNC.read_text())
     bare = {m[2] for m in PARAMETER.finditer(text) if not (m[1] or m[3])}
     assert not bare & {"days", "count", "most", "seconds"}

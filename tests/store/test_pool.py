@@ -1,4 +1,4 @@
-"""The connections of a process: how many there are, and which of them are used again."""
+"""The connection pool of a process: how many connections it opens, and which it reuses."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ from tests.library.tools import echo_on, one
 
 CONNECTED = """select count(*) from pg_stat_activity
     where datname = current_database() and application_name = 'batchmill'"""
-END_THEM = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
+TERMINATE = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
     where datname = current_database() and application_name = 'batchmill'"""
 
 
@@ -38,23 +38,25 @@ async def used(pool: Pool) -> PooledConnection:
     return conn
 
 
-async def test_one_after_the_other_uses_one_connection(pool: Pool) -> None:
+async def test_sequential_callers_reuse_one_connection(pool: Pool) -> None:
     first = await used(pool)
     assert [await used(pool) for _ in range(5)] == [first] * 5
     await pool.close()
 
 
-async def test_no_more_than_its_size_are_open_at_once(pool: Pool, sql: psycopg.Connection) -> None:
+async def test_a_pool_opens_no_more_connections_than_its_size(
+    pool: Pool, sql: psycopg.Connection
+) -> None:
     connections = await asyncio.gather(*(used(pool) for _ in range(50)))
     assert 1 <= one(sql, CONNECTED)[0] <= 3
     await pool.close()
     assert all(conn.closed for conn in connections)
 
 
-async def test_callers_that_give_up_at_any_moment_leave_room_for_others(
+async def test_callers_that_time_out_at_any_moment_leak_no_connections(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two thousand of them, while they wait, connect, check or query."""
+    """2,000 callers time out while they wait, connect, check or query."""
     monkeypatch.setattr(pools, "TRUSTED_SECONDS", 0.0)
     ended: Counter[str] = Counter()
 
@@ -75,10 +77,10 @@ async def test_callers_that_give_up_at_any_moment_leave_room_for_others(
     await pool.close()
 
 
-async def test_callers_share_what_a_server_that_has_few_connections_gives(
+async def test_callers_share_the_few_connections_that_the_server_allows(
     dsn: str, sql: psycopg.Connection
 ) -> None:
-    """The role may have two: a caller whose connection is refused gets one that comes back."""
+    """The role may open two connections. Callers whose connection is refused wait for one of them."""
     role = f"few_{sql.info.dbname}"
     sql.execute(f"create role {role} login password 'secret' connection limit 2".encode())
     try:
@@ -92,7 +94,7 @@ async def test_callers_share_what_a_server_that_has_few_connections_gives(
         sql.execute(f"drop role {role}".encode())
 
 
-async def test_an_attempt_to_connect_outlives_the_caller_it_was_made_for(
+async def test_a_connection_attempt_continues_after_its_caller_timed_out(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database, may_connect = PooledDatabase(dsn), asyncio.Event()
@@ -112,7 +114,7 @@ async def test_an_attempt_to_connect_outlives_the_caller_it_was_made_for(
     await pool.close()
 
 
-async def test_a_connection_to_a_silent_server_is_given_up(
+async def test_a_connection_to_a_server_that_does_not_answer_is_closed(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pools, "CHECK_SECONDS", 0.2)
@@ -141,7 +143,7 @@ async def test_old_connections_are_replaced(pool: Pool, monkeypatch: pytest.Monk
     await pool.close()
 
 
-async def test_an_error_that_waiting_does_not_mend_reaches_the_caller(dsn: str) -> None:
+async def test_a_permanent_error_is_raised_to_the_caller(dsn: str) -> None:
     async def connect() -> PooledConnection:
         raise ConfigurationError("The password is missing.")
 
@@ -150,7 +152,7 @@ async def test_an_error_that_waiting_does_not_mend_reaches_the_caller(dsn: str) 
     assert [type(error) for error in refused] == [ConfigurationError] * 5
 
 
-async def test_callers_who_wait_are_refused_when_the_pool_is_closed(pool: Pool) -> None:
+async def test_waiting_callers_get_an_error_when_the_pool_is_closed(pool: Pool) -> None:
     held = [await pool.take() for _ in range(3)]
     waiting = asyncio.create_task(pool.take())
     await asyncio.sleep(0)
@@ -161,12 +163,14 @@ async def test_callers_who_wait_are_refused_when_the_pool_is_closed(pool: Pool) 
         await pool.give_back(conn)
 
 
-async def test_a_caller_who_waits_too_long_is_refused(
+async def test_a_caller_that_waits_too_long_gets_an_error(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = [await pool.take() for _ in range(3)]
     monkeypatch.setattr(pools, "WAIT_SECONDS", 0.01)
-    with pytest.raises(DatabaseUnavailable, match="All connections of this process were busy"):
+    with pytest.raises(
+        DatabaseUnavailable, match="All database connections of this process were busy"
+    ):
         await pool.take()
     for conn in held:
         await pool.give_back(conn)
@@ -175,18 +179,18 @@ async def test_a_caller_who_waits_too_long_is_refused(
 
 
 @pytest.mark.parametrize("trusted", [0.0, 3_600.0], ids=["checked", "trusted"])
-async def test_a_connection_that_the_server_ended_is_replaced(
+async def test_a_connection_that_the_server_closed_is_replaced(
     pool: Pool, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, trusted: float
 ) -> None:
     monkeypatch.setattr(pools, "TRUSTED_SECONDS", trusted)
     first = await used(pool)
-    sql.execute(END_THEM)
+    sql.execute(TERMINATE)
     assert await used(pool) is not first
     assert first.closed
     await pool.close()
 
 
-async def test_a_connection_that_was_interrupted_is_not_used_again(pool: Pool) -> None:
+async def test_a_connection_with_an_open_transaction_is_not_reused(pool: Pool) -> None:
     conn = await pool.take()
     await conn.execute("begin")
     await pool.give_back(conn)
@@ -209,7 +213,7 @@ async def test_idle_connections_are_closed_after_a_while(
     await pool.close()
 
 
-async def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_pool(
+async def test_a_connection_is_closed_when_it_is_returned_to_a_closed_pool(
     pool: Pool,
 ) -> None:
     conn = await pool.take()
@@ -219,7 +223,7 @@ async def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_pool
     assert conn.closed
 
 
-async def test_a_server_that_is_away_for_a_moment_delays_callers_only(dsn: str) -> None:
+async def test_a_short_outage_of_the_server_only_delays_callers(dsn: str) -> None:
     database = PooledDatabase(dsn)
     away = asyncio.Event()
 
@@ -235,7 +239,7 @@ async def test_a_server_that_is_away_for_a_moment_delays_callers_only(dsn: str) 
     await pool.close()
 
 
-async def test_a_server_that_stays_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_outage_of_the_server_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "WAIT_SECONDS", 0.1)
     pool = Pool(PooledDatabase("postgresql://nobody@127.0.0.1:1/nothing").connect, 3)
     with pytest.raises(DatabaseUnavailable, match="Postgres does not answer"):
@@ -244,7 +248,7 @@ async def test_a_server_that_stays_away_is_named(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("key", [None, "key"])
 @pytest.mark.parametrize("tenant", [None, "ada"])
-async def test_a_connection_to_a_standby_is_not_used_again(
+async def test_a_connection_to_a_standby_is_not_reused(
     dsn: str, key: str | None, tenant: str | None
 ) -> None:
     async with Mill(dsn) as whole:

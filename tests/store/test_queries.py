@@ -1,4 +1,4 @@
-"""Every named query is one that the server understands, also where only one server runs it."""
+"""Every named query is valid on every supported server."""
 
 import re
 from typing import Any
@@ -8,26 +8,26 @@ import pytest
 
 from batchmill.store.queries import queries
 
-PLACE = re.compile(r"%\((\w+)\)s|%%")
+PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 
 
 def numbered(query: str) -> str:
     names: list[str] = []
 
-    def number(found: re.Match[str]) -> str:
-        if (name := found[1]) is None:
+    def number(match: re.Match[str]) -> str:
+        if (name := match[1]) is None:
             return "%"
         if name not in names:
             names.append(name)
         return f"${names.index(name) + 1}"
 
-    return PLACE.sub(number, query)
+    return PARAMETER.sub(number, query)
 
 
-# Of transactions, which cannot be prepared.
-ABOUT_TRANSACTIONS = {"begin", "begin_submit", "end_submit", "undo_submit"}
+# Transaction commands cannot be prepared.
+TRANSACTION_COMMANDS = {"begin", "begin_submit", "end_submit", "undo_submit"}
 
 
-@pytest.mark.parametrize("name", sorted(queries().keys() - ABOUT_TRANSACTIONS))
-def test_the_server_understands(name: str, sql: psycopg.Connection[Any]) -> None:
+@pytest.mark.parametrize("name", sorted(queries().keys() - TRANSACTION_COMMANDS))
+def test_the_server_can_prepare_the_query(name: str, sql: psycopg.Connection[Any]) -> None:
     sql.execute(f"prepare asked as {numbered(queries()[name])}".encode())

@@ -1,4 +1,4 @@
-"""No tenant takes all connections of a process, and long statements leave some to short ones."""
+"""No tenant can use all connections of a process, and long statements leave some to short ones."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -22,8 +22,8 @@ KINDS: tuple[Kind, ...] = ("short", "long", "large")
 
 
 @asynccontextmanager
-async def wanted(*databases: Database, kind: Kind) -> AsyncIterator[None]:
-    """Each wants far more connections than there are, and keeps what it gets for the block."""
+async def overload(*databases: Database, kind: Kind) -> AsyncIterator[None]:
+    """Each database requests far more connections than there are, and holds those that it gets."""
     enough = asyncio.Event()
 
     async def hold(database: Database) -> None:
@@ -46,11 +46,11 @@ async def answers(database: Database) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_tenant_that_wants_all_connections_leaves_some_to_others(
+async def test_a_tenant_that_requests_all_connections_leaves_some_to_others(
     mill: Mill, sql: psycopg.Connection, kind: Kind
 ) -> None:
     ada, bob = (TenantDatabase(mill.database, name) for name in ("ada", "bob"))
-    async with wanted(ada, kind=kind):
+    async with overload(ada, kind=kind):
         assert await answers(bob)
         assert await answers(mill.database)
         assert one(sql, CONNECTED)[0] <= shares.SHORT_PER_TENANT
@@ -61,11 +61,11 @@ async def test_a_tenant_that_wants_all_connections_leaves_some_to_others(
 
 
 @pytest.mark.parametrize("kind", ["long", "large"])
-async def test_long_work_of_many_tenants_leaves_connections_to_all_else(
+async def test_long_statements_of_many_tenants_leave_connections_to_other_requests(
     mill: Mill, sql: psycopg.Connection, kind: Kind
 ) -> None:
     noisy = [TenantDatabase(mill.database, name) for name in ("ada", "bob", "eve", "joe")]
-    async with wanted(*noisy, kind=kind):
+    async with overload(*noisy, kind=kind):
         for quiet in (noisy[0], TenantDatabase(mill.database, "ann")):
             assert await answers(quiet)
             async with asyncio.timeout(5), quiet.connection("long" if kind == "large" else "large"):
@@ -74,15 +74,15 @@ async def test_long_work_of_many_tenants_leaves_connections_to_all_else(
 
 
 def blocked(sql: psycopg.Connection) -> int:
-    # Inside a transaction, activity is what it was when it was first asked for.
+    # Inside a transaction, pg_stat_activity keeps the rows of its first read.
     sql.execute("select pg_stat_clear_snapshot()")
     return one(sql, BLOCKED)[0]
 
 
-async def test_lookups_of_any_number_of_strangers_leave_connections_to_tenants(
+async def test_lookups_of_unknown_keys_leave_connections_to_tenants(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
-    """Nobody knows yet whose keys they have: a lookup waits here for a lock of the table of keys."""
+    """A lookup has no tenant yet. Here all lookups are blocked by a lock on the table of keys."""
     with sql.transaction():
         sql.execute("lock table batchmill.api_keys")
         async with asyncio.TaskGroup() as group:
@@ -105,7 +105,7 @@ async def test_a_small_submit_does_not_wait_for_large_ones(mill: Mill) -> None:
     echo = echo_on(mill)
     noisy = [TenantDatabase(mill.database, name) for name in ("ada", "bob", "eve")]
     ann = mill.as_tenant("ann")
-    async with wanted(*noisy, kind="large"), asyncio.timeout(10):
+    async with overload(*noisy, kind="large"), asyncio.timeout(10):
         assert (await (await ann.submit(echo, range(CALL_JOBS))).get()).total == CALL_JOBS
         await ann.submit(echo, [1], idempotency_key="k")
         await ann.enqueue(echo, 1, idempotency_key="job")
@@ -117,11 +117,11 @@ async def test_a_large_submit_waits_for_its_turn(
     echo = echo_on(mill)
     noisy = [TenantDatabase(mill.database, name) for name in ("ada", "bob", "eve")]
     ann = mill.as_tenant("ann")
-    async with wanted(*noisy, kind="large"):
+    async with overload(*noisy, kind="large"):
         monkeypatch.setattr(shares, "WAIT_SECONDS", 0.05)
         with pytest.raises(ServerBusy, match="other tenants"):
             await ann.submit(echo, range(CALL_JOBS + 1))
-        with pytest.raises(TenantBusy, match="This tenant has 1 of 1 requests"):
+        with pytest.raises(TenantBusy, match="This tenant has 1 requests .* the limit is 1"):
             async with noisy[0].connection("large"):
                 pass
         await mill.submit(echo, range(CALL_JOBS + 1))
@@ -129,7 +129,7 @@ async def test_a_large_submit_waits_for_its_turn(
 
 
 async def served(share: Share, tenants: str) -> str:
-    """The order in which they get what there is; the first of them end at the bar."""
+    """The order in which tenants get a connection. The first of them are returned at the `|`."""
     order: list[str] = []
     may_end = asyncio.Event()
 
@@ -156,13 +156,13 @@ async def served(share: Share, tenants: str) -> str:
         ("aaabbbcd", "aab|cabdb"),
     ],
 )
-async def test_a_tenant_without_a_connection_is_before_those_that_have_one(
+async def test_tenants_without_a_connection_go_before_tenants_that_have_one(
     tenants: str, order: str
 ) -> None:
     assert await served(Share(3, 2), tenants) == order
 
 
-async def test_a_tenant_that_waits_too_long_for_its_share_is_told(
+async def test_a_tenant_that_waits_too_long_for_its_share_gets_an_error(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shares, "WAIT_SECONDS", 0.05)
@@ -171,13 +171,15 @@ async def test_a_tenant_that_waits_too_long_for_its_share_is_told(
     async with held:
         for _ in range(shares.SHORT_PER_TENANT):
             await held.enter_async_context(ada.connection())
-        with pytest.raises(TenantBusy, match="This tenant has 5 of 5 requests") as refused:
+        with pytest.raises(
+            TenantBusy, match="This tenant has 5 requests .* the limit is 5"
+        ) as refused:
             await answers(ada)
         assert refused.value.retry_after
     assert await answers(ada)
 
 
-async def cancelled_at_once(wait: Callable[[], asyncio.Task[bool]]) -> None:
+async def cancel_at_once(wait: Callable[[], asyncio.Task[bool]]) -> None:
     waiting = [wait() for _ in range(30)]
     await asyncio.sleep(0)
     for task in waiting:
@@ -185,14 +187,14 @@ async def cancelled_at_once(wait: Callable[[], asyncio.Task[bool]]) -> None:
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_waiting_that_is_given_up_takes_nothing(mill: Mill) -> None:
+async def test_cancelled_requests_leak_no_connections(mill: Mill) -> None:
     ada = TenantDatabase(mill.database, "ada")
     for _ in range(20):
-        await cancelled_at_once(lambda: asyncio.create_task(answers(ada)))
+        await cancel_at_once(lambda: asyncio.create_task(answers(ada)))
     assert await answers(ada)
 
 
-async def test_a_turn_that_comes_as_its_request_is_given_up_goes_to_the_next() -> None:
+async def test_a_turn_of_a_cancelled_request_goes_to_the_next() -> None:
     share = Share(1, 1)
     release = asyncio.Event()
 
@@ -202,20 +204,20 @@ async def test_a_turn_that_comes_as_its_request_is_given_up_goes_to_the_next() -
 
     holding = asyncio.create_task(take(release))
     await asyncio.sleep(0)
-    given_up, last = (asyncio.create_task(take(release)) for _ in range(2))
+    cancelled, last = (asyncio.create_task(take(release)) for _ in range(2))
     await asyncio.sleep(0)
     release.set()
-    # Now the turn is granted, but its task has not run yet.
+    # The turn is granted now, but its task has not run yet.
     await asyncio.sleep(0)
-    given_up.cancel()
+    cancelled.cancel()
     async with asyncio.timeout(5):
-        await asyncio.gather(holding, given_up, last, return_exceptions=True)
+        await asyncio.gather(holding, cancelled, last, return_exceptions=True)
         async with share.taken("ada"):
             pass
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_statement_that_takes_too_long_is_ended(mill: Mill, kind: Kind) -> None:
+async def test_a_statement_that_takes_too_long_is_cancelled(mill: Mill, kind: Kind) -> None:
     timeouts = Timeouts(0.05, long=60) if kind == "short" else Timeouts(60, long=0.05)
     ada = TenantDatabase(mill.database, "ada", timeouts)
     with pytest.raises(StatementTimeout) as refused:
@@ -228,5 +230,5 @@ async def test_a_statement_that_takes_too_long_is_ended(mill: Mill, kind: Kind) 
     assert await answers(ada)
 
 
-def test_long_queries_are_queries():
+def test_all_long_queries_exist():
     assert queries().keys() >= LONG_QUERIES

@@ -1,4 +1,4 @@
-"""What is accepted, once; what is refused, with a sentence and without a trace."""
+"""Submits are accepted exactly once, or refused with a message and without any rows."""
 
 import json
 import threading
@@ -25,10 +25,10 @@ def worker(engine: Engine) -> int:
 
 
 @contextmanager
-def refused(code: str, sentence: str) -> Iterator[None]:
+def refused(code: str, message: str) -> Iterator[None]:
     with pytest.raises(psycopg.Error) as error:
         yield
-    assert (error.value.sqlstate, error.value.diag.message_primary) == (code, sentence)
+    assert (error.value.sqlstate, error.value.diag.message_primary) == (code, message)
 
 
 def is_empty(engine: Engine) -> bool:
@@ -38,9 +38,7 @@ def is_empty(engine: Engine) -> bool:
     return engine.value(query)
 
 
-def test_a_job_is_there_when_the_caller_commits_and_not_when_it_rolls_back(
-    engine: Engine, worker: int
-):
+def test_jobs_exist_after_the_caller_commits_but_not_after_a_rollback(engine: Engine, worker: int):
     with engine.conn.transaction(force_rollback=True):
         engine.batch("work", 3)
         engine.enqueue("work")
@@ -51,7 +49,7 @@ def test_a_job_is_there_when_the_caller_commits_and_not_when_it_rolls_back(
     assert engine.drain(worker, "work") == 4
 
 
-def test_a_callers_open_transaction_holds_up_nobody(
+def test_an_open_transaction_of_a_caller_blocks_no_other_jobs(
     sessions: Sessions, engine: Engine, worker: int
 ):
     caller = sessions()
@@ -64,7 +62,7 @@ def test_a_callers_open_transaction_holds_up_nobody(
     assert engine.drain(worker, "work") == 2
 
 
-def test_a_long_transaction_is_seen_although_later_ones_committed_before(
+def test_jobs_of_a_long_transaction_run_although_later_ones_committed_first(
     sessions: Sessions, engine: Engine, worker: int
 ):
     slow, quick = sessions(), sessions()
@@ -76,10 +74,10 @@ def test_a_long_transaction_is_seen_although_later_ones_committed_before(
     assert engine.drain(worker, "work") == 1
 
 
-def test_a_job_that_someone_holds_is_found_when_they_let_go(
+def test_a_locked_job_is_claimed_after_the_lock_is_released(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """`result()` right after `enqueue` marks the row while a claim looks for it."""
+    """`result()` right after `enqueue` updates the row, possibly while a claim looks for it."""
     job = engine.enqueue("work")["job_id"]
     waiting = sessions()
     with waiting.conn.transaction():
@@ -88,7 +86,7 @@ def test_a_job_that_someone_holds_is_found_when_they_let_go(
     assert [claim.id for claim in engine.claim(worker, "work")] == [job]
 
 
-def test_more_jobs_than_one_claim_looks_at_are_all_found(engine: Engine, worker: int):
+def test_more_jobs_than_one_claim_reads_are_all_run(engine: Engine, worker: int):
     engine.set_limit("task:work", paused=True)
     engine.rows("select batchmill.enqueue('work', '1') from generate_series(1, 2500)")
     assert engine.claim(worker, "work") == []
@@ -96,7 +94,9 @@ def test_more_jobs_than_one_claim_looks_at_are_all_found(engine: Engine, worker:
     assert engine.drain(worker, "work") == 2500
 
 
-def test_a_large_batch_comes_in_several_calls_of_one_transaction(engine: Engine, worker: int):
+def test_a_large_batch_is_submitted_in_several_calls_of_one_transaction(
+    engine: Engine, worker: int
+):
     with engine.conn.transaction():
         answer = engine.submit("work", range(3), more=True)
         engine.submit("work", range(3, 5), more=True, batch_id=answer["batch_id"])
@@ -104,7 +104,9 @@ def test_a_large_batch_comes_in_several_calls_of_one_transaction(engine: Engine,
     assert answer["total"] == 5
     claims = engine.claim(worker, "work")
     assert [(c.position, c.payload) for c in claims] == [(n, str(n)) for n in range(5)]
-    with refused("BM002", "The batch is not being submitted by this transaction."):
+    with refused(
+        "BM002", "The batch was not created by this transaction, so no jobs can be added to it."
+    ):
         engine.submit("work", [6], batch_id=answer["batch_id"])
 
 
@@ -136,17 +138,19 @@ def test_bare_payloads_are_checked_like_others(engine: Engine):
         engine.call("submit", "work", json.dumps(["x" * 99]), bare)
     with refused("BM002", 'The task "keyed" declares a key, so its jobs need one.'):
         engine.call("submit", "keyed", "[1]", bare)
-    with refused("BM002", "The items of a batch are a JSON array."):
+    with refused("BM002", "The items of a batch must be a JSON array."):
         engine.call("submit", "work", "7", bare)
-    with refused("BM002", "There is nothing to submit: a batch has at least one job."):
+    with refused("BM002", "There is nothing to submit: a batch needs at least one job."):
         engine.call("submit", "work", "[]", bare)
     assert is_empty(engine)
 
 
-# Idempotency: the same request again is the same batch.
+# Idempotency: a repeated request returns the same batch.
 
 
-def test_the_same_submit_100_times_at_once_makes_one_batch(dsn: str, engine: Engine, worker: int):
+def test_100_concurrent_submits_with_one_idempotency_key_create_one_batch(
+    dsn: str, engine: Engine, worker: int
+):
     together = threading.Barrier(100)
 
     def submit() -> str:
@@ -159,7 +163,9 @@ def test_the_same_submit_100_times_at_once_makes_one_batch(dsn: str, engine: Eng
     assert engine.drain(worker, "work") == 3
 
 
-def test_the_same_enqueue_100_times_at_once_makes_one_job(dsn: str, engine: Engine, worker: int):
+def test_100_concurrent_enqueues_with_one_idempotency_key_create_one_job(
+    dsn: str, engine: Engine, worker: int
+):
     together = threading.Barrier(100)
 
     def enqueue() -> int:
@@ -172,15 +178,15 @@ def test_the_same_enqueue_100_times_at_once_makes_one_job(dsn: str, engine: Engi
     assert engine.drain(worker, "work") == 1
 
 
-def test_another_body_under_the_same_key_is_refused(engine: Engine, worker: int):
+def test_a_different_request_with_the_same_idempotency_key_is_refused(engine: Engine, worker: int):
     engine.enqueue("work", 1, idempotency_key="job")
     engine.submit("work", [1], idempotency_key="batch")
-    sentence = 'The idempotency key "{}" was used for another request.'
-    with refused("BM004", sentence.format("job")):
+    message = 'The idempotency key "{}" was used for another request.'
+    with refused("BM004", message.format("job")):
         engine.enqueue("work", 2, idempotency_key="job")
-    with refused("BM004", sentence.format("batch")):
+    with refused("BM004", message.format("batch")):
         engine.submit("work", [1, 2], idempotency_key="batch")
-    with refused("BM004", sentence.format("batch")):
+    with refused("BM004", message.format("batch")):
         engine.submit("work", [1], idempotency_key="batch", priority=5)
     assert engine.drain(worker, "work") == 2
 
@@ -191,7 +197,7 @@ def test_an_idempotency_key_belongs_to_its_tenant(engine: Engine, worker: int):
     assert ann != bob
 
 
-def test_a_request_that_rolled_back_leaves_its_key_free(
+def test_a_rolled_back_request_does_not_use_up_its_idempotency_key(
     sessions: Sessions, engine: Engine, worker: int
 ):
     first = sessions()
@@ -199,21 +205,19 @@ def test_a_request_that_rolled_back_leaves_its_key_free(
         first.batch("work", [1], idempotency_key="k")
         second = Rival(lambda: engine.batch("work", [2], idempotency_key="k"))
         second.wait_until_blocked(engine)
-    assert engine.standing(second.result())[1] == 1
+    assert engine.status(second.result())[1] == 1
 
 
-def test_a_request_that_was_answered_with_another_job_is_answered_so_again(
-    engine: Engine, worker: int
-):
+def test_a_repeated_request_returns_the_same_duplicate_job(engine: Engine, worker: int):
     job = engine.enqueue("work", 1, dedup_key="d")["job_id"]
     answers = [engine.enqueue("work", 1, dedup_key="d", idempotency_key="k") for _ in range(2)]
     assert [answer["job_id"] for answer in answers] == [job, job]
 
 
-# Deduplication: while a job with the key lives, it stands for the others.
+# Deduplication: while a job with the key is live, an enqueue with the key returns that job.
 
 
-def test_a_live_job_stands_for_others_with_its_key(engine: Engine, worker: int):
+def test_an_enqueue_returns_the_live_job_with_its_deduplication_key(engine: Engine, worker: int):
     job = engine.enqueue("work", 1, dedup_key="k")["job_id"]
     again = engine.enqueue("work", 2, dedup_key="k")
     assert again == {"job_id": job, "duplicate": True, "cached": False}
@@ -233,7 +237,7 @@ def test_a_deduplication_key_belongs_to_its_tenant_and_task(engine: Engine, work
     assert len(set(jobs)) == 3
 
 
-def test_duplicates_in_a_batch_are_counted_apart(engine: Engine, worker: int):
+def test_duplicates_in_a_batch_are_counted_separately(engine: Engine, worker: int):
     engine.enqueue("work", dedup_key="k")
     items = [{"payload": n, "dedup_key": key} for n, key in enumerate("kaab")]
     answer = engine.submit("work", items)
@@ -242,14 +246,16 @@ def test_duplicates_in_a_batch_are_counted_apart(engine: Engine, worker: int):
     assert engine.rows(positions) == [(1,), (3,)]
 
 
-def test_a_batch_of_nothing_but_duplicates_is_complete(engine: Engine, worker: int):
+def test_a_batch_of_only_duplicates_is_completed_at_once(engine: Engine, worker: int):
     engine.enqueue("work", dedup_key="k")
     batch = engine.batch("work", [{"payload": 1, "dedup_key": "k"}])
-    assert engine.standing(batch) == ("completed", 0, 0, 0, 0, 0)
+    assert engine.status(batch) == ("completed", 0, 0, 0, 0, 0)
     assert engine.events(batch) == ["batch_completed"]
 
 
-def test_a_retried_job_gives_up_a_key_that_another_has_taken(engine: Engine, worker: int):
+def test_a_retried_job_loses_a_deduplication_key_that_another_job_has_taken(
+    engine: Engine, worker: int
+):
     job = engine.enqueue("work", dedup_key="k")["job_id"]
     engine.fail(*engine.claim(worker, "work"))
     other = engine.enqueue("work", dedup_key="k")["job_id"]
@@ -258,10 +264,10 @@ def test_a_retried_job_gives_up_a_key_that_another_has_taken(engine: Engine, wor
     assert engine.drain(worker, "work") == 2
 
 
-# Results under a cache key.
+# Cached results.
 
 
-def test_a_known_result_completes_a_job_at_once(engine: Engine, worker: int):
+def test_a_cached_result_completes_a_job_at_once(engine: Engine, worker: int):
     engine.enqueue("work", 1, cache_key="k")
     engine.complete(*engine.claim(worker, "work"), result={"answer": 42})
     answer = engine.enqueue("work", 1, cache_key="k")
@@ -271,50 +277,50 @@ def test_a_known_result_completes_a_job_at_once(engine: Engine, worker: int):
     assert engine.rows(query, answer["job_id"]) == [("completed", True, {"answer": 42})]
 
 
-def test_a_batch_runs_only_what_is_not_known(engine: Engine, worker: int):
+def test_a_batch_runs_only_jobs_without_a_cached_result(engine: Engine, worker: int):
     engine.enqueue("work", 1, cache_key="k")
     engine.complete(*engine.claim(worker, "work"), result=None)
     items = [{"payload": 0}, {"payload": 1, "cache_key": "k"}, {"payload": 2, "cache_key": "new"}]
     batch = engine.batch("work", items)
-    assert engine.standing(batch) == ("processing", 3, 0, 1, 0, 0)
+    assert engine.status(batch) == ("processing", 3, 0, 1, 0, 0)
     assert [claim.position for claim in engine.claim(worker, "work")] == [0, 2]
 
 
-def test_a_batch_of_nothing_but_known_results_is_complete(engine: Engine, worker: int):
+def test_a_batch_of_only_cached_results_is_completed_at_once(engine: Engine, worker: int):
     engine.enqueue("work", 1, cache_key="k")
     engine.complete(*engine.claim(worker, "work"))
     batch = engine.batch("work", [{"payload": n, "cache_key": "k"} for n in range(2)])
-    assert engine.standing(batch) == ("completed", 2, 0, 2, 0, 0)
+    assert engine.status(batch) == ("completed", 2, 0, 2, 0, 0)
     started, *completed, finished = engine.events(batch)
     assert (started, finished) == ("batch_started", "batch_completed")
     assert completed == ["job_completed"] * 2
 
 
-def test_a_failure_is_not_kept_as_a_result(engine: Engine, worker: int):
+def test_a_failure_is_not_cached(engine: Engine, worker: int):
     engine.enqueue("work", 1, cache_key="k")
     engine.fail(*engine.claim(worker, "work"))
     assert not engine.enqueue("work", 1, cache_key="k")["cached"]
 
 
-def test_another_tenants_result_is_not_seen(engine: Engine, worker: int):
+def test_cached_results_of_another_tenant_are_not_used(engine: Engine, worker: int):
     engine.enqueue("work", 1, cache_key="k", tenant="ann")
     engine.complete(*engine.claim(worker, "work"))
     assert not engine.enqueue("work", 1, cache_key="k", tenant="bob")["cached"]
 
 
-def test_another_tasks_result_is_not_seen(engine: Engine, worker: int):
+def test_cached_results_of_another_task_are_not_used(engine: Engine, worker: int):
     engine.task("other")
     engine.enqueue("work", 1, cache_key="k")
     engine.complete(*engine.claim(worker, "work"))
     assert not engine.enqueue("other", 1, cache_key="k")["cached"]
     batch = engine.batch("other", [{"payload": 1, "cache_key": "k"}])
-    assert engine.standing(batch) == ("pending", 1, 0, 0, 0, 0)
+    assert engine.status(batch) == ("pending", 1, 0, 0, 0, 0)
 
 
-def test_a_result_that_arrives_during_a_submit_loses_no_job(
+def test_a_result_that_is_cached_during_a_submit_loses_no_job(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """The submit is stopped between its two looks at the cache."""
+    """The submit is blocked between its two reads of the cache."""
     engine.conn.execute("""
         create function wait_here() returns trigger language plpgsql
         as 'begin perform pg_advisory_xact_lock(1); return null; end';
@@ -331,17 +337,17 @@ def test_a_result_that_arrives_during_a_submit_loses_no_job(
     assert submit.result()["total"] == 1
 
 
-# What is refused.
+# Refused input.
 
 
 def test_an_unknown_task_is_refused(engine: Engine):
-    sentence = 'No task "nope" is registered: start a worker that has it, or check the name.'
-    with refused("BM001", sentence):
+    message = 'No task "nope" is registered. Check the name, or start a worker that has the task.'
+    with refused("BM001", message):
         engine.enqueue("nope")
-    with refused("BM001", sentence):
+    with refused("BM001", message):
         engine.batch("nope", 1)
     engine.task("work")
-    with refused("BM001", sentence):
+    with refused("BM001", message):
         engine.batch("work", 1, on_finish="nope")
     assert is_empty(engine)
 
@@ -351,10 +357,10 @@ def test_a_payload_may_be_as_long_as_the_limit_and_no_longer(engine: Engine):
     fits, too_long = "x" * 98, "x" * 99
     engine.enqueue("work", fits)
     engine.batch("work", [{"payload": fits, "cache_key": "its options do not count"}])
-    sentence = "The payload has 101 bytes; the limit is 100."
-    with refused("BM003", sentence):
+    message = "The payload has 101 bytes; the limit is 100."
+    with refused("BM003", message):
         engine.enqueue("work", too_long)
-    with refused("BM003", sentence):
+    with refused("BM003", message):
         engine.batch("work", [fits, too_long])
     assert engine.value("select count(*) from batchmill.jobs") == 2
 
@@ -380,37 +386,37 @@ async def test_python_and_sql_measure_payloads_alike(mill: Mill):
 
 def test_a_nul_character_is_refused(engine: Engine):
     engine.task("work")
-    sentence = "The payload holds a NUL character, which Postgres cannot store."
-    with refused("BM002", sentence):
+    message = "The payload contains a NUL character, which Postgres cannot store."
+    with refused("BM002", message):
         engine.enqueue("work", {"deep": ["\0"]})
-    with refused("BM002", sentence):
+    with refused("BM002", message):
         engine.batch("work", ["fine", "\0"])
     assert is_empty(engine)
 
 
 @pytest.mark.parametrize("run_at", ["0001-01-01T00:00:00+14:00", "9000-01-02", "infinity"])
-def test_times_that_not_every_language_can_tell_are_refused(engine: Engine, run_at: str):
+def test_times_outside_the_years_1970_to_9000_are_refused(engine: Engine, run_at: str):
     engine.task("work")
-    sentence = f"run_at must lie between 1970 and 9000, not at {run_at}."
-    with refused("BM002", sentence):
+    message = f"run_at must be between the years 1970 and 9000, not {run_at}."
+    with refused("BM002", message):
         engine.enqueue("work", run_at=run_at)
-    with refused("BM002", sentence):
+    with refused("BM002", message):
         engine.batch("work", 1, run_at=run_at)
-    with refused("BM002", sentence):
+    with refused("BM002", message):
         engine.batch("work", [{"payload": 1, "run_at": run_at}])
     assert is_empty(engine)
 
 
 @pytest.mark.parametrize("option", ["delay", "expires_in"])
 @pytest.mark.parametrize("seconds", [-1, 1e12])
-def test_spans_that_lead_out_of_time_are_refused(engine: Engine, option: str, seconds: float):
+def test_delays_and_expiries_out_of_range_are_refused(engine: Engine, option: str, seconds: float):
     engine.task("work")
-    with refused("BM002", "A delay or expires_in must be from 0 seconds to ten years."):
+    with refused("BM002", "delay and expires_in must be from 0 seconds to ten years."):
         engine.enqueue("work", **{option: seconds})
     assert is_empty(engine)
 
 
-def test_a_key_is_given_exactly_where_the_task_declares_one(engine: Engine):
+def test_jobs_have_a_key_if_and_only_if_the_task_declares_one(engine: Engine):
     engine.task("plain")
     engine.task("keyed", keyed=True)
     unwanted = 'The task "plain" declares no key, so its jobs cannot have one.'
@@ -447,7 +453,7 @@ def test_a_key_is_given_exactly_where_the_task_declares_one(engine: Engine):
         "enqueue('work', '1', '7')",
     ],
 )
-def test_bad_input_from_any_language_leaves_nothing_behind(call: str, engine: Engine):
+def test_invalid_input_leaves_no_rows(call: str, engine: Engine):
     engine.task("work")
     with pytest.raises(psycopg.Error) as error:
         engine.conn.execute(sql.SQL("select batchmill.{}").format(sql.SQL(call)))  # pyright: ignore
@@ -471,7 +477,7 @@ def test_options_reach_the_job(engine: Engine, worker: int):
     assert len(engine.claim(worker, "work")) == 1
 
 
-def test_another_priority_under_the_same_key_is_another_request(engine: Engine):
+def test_a_different_priority_with_the_same_idempotency_key_is_refused(engine: Engine):
     engine.task("work")
     engine.enqueue("work", 1, idempotency_key="k")
     with pytest.raises(psycopg.Error, match="was used for another request"):

@@ -1,4 +1,4 @@
-"""Tenants take turns, then a tenant's tasks, then its batches: nobody waits behind all of another's."""
+"""Tenants take turns, then the tasks of a tenant, then its batches."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -27,9 +27,9 @@ def flood(engine: Engine, tenant: str, batches: int, task: str = "work", jobs: i
 
 
 def next_round(engine: Engine, worker: int, running: Iterable[Claim]) -> list[Claim]:
-    """All that runs ends, and as much is started as there are slots, in as many calls as it takes."""
+    """Ends all running jobs and fills all slots again, in as many calls as needed."""
     ended = [outcome.completed(claim, "1") for claim in running]
-    _, started = engine.turn(worker, "work", "other", ended=ended, want=SLOTS)
+    _, started = engine.finish_and_claim(worker, "work", "other", ended=ended, want=SLOTS)
     while len(started) < SLOTS:
         more = engine.claim(worker, "work", "other", want=SLOTS - len(started))
         if not more:
@@ -39,7 +39,7 @@ def next_round(engine: Engine, worker: int, running: Iterable[Claim]) -> list[Cl
 
 
 def rounds_until(engine: Engine, worker: int, running: list[Claim], tenant: str) -> int:
-    """In which round a job of the tenant starts."""
+    """The number of the round in which a job of the tenant starts."""
     for number in range(1, 200):
         running = next_round(engine, worker, running)
         if any(claim.tenant == tenant for claim in running):
@@ -61,10 +61,8 @@ def test_a_tenant_with_one_job_does_not_wait_behind_all_batches_of_others(
     assert rounds_until(engine, worker, running, "quiet") <= 2
 
 
-def test_a_batch_that_is_being_served_gives_its_slot_to_a_tenant_that_waits(
-    engine: Engine, worker: int
-):
-    """The slots of a full limit go round, although the batch that frees one has more to do."""
+def test_a_freed_slot_goes_to_a_tenant_that_waits(engine: Engine, worker: int):
+    """The slot of a full limit changes tenants, although the batch that frees it has more jobs."""
     engine.task("work", limits=Limits(total=1))
     engine.batch("work", 50, tenant="busy")
     running = engine.claim(worker, "work", want=SLOTS)
@@ -72,7 +70,7 @@ def test_a_batch_that_is_being_served_gives_its_slot_to_a_tenant_that_waits(
     served = []
     for _ in range(6):
         ended = [outcome.completed(claim, "1") for claim in running]
-        _, running = engine.turn(worker, "work", ended=ended, want=SLOTS)
+        _, running = engine.finish_and_claim(worker, "work", ended=ended, want=SLOTS)
         served += [claim.tenant for claim in running]
     assert served == ["quiet", "busy"] * 3
 
@@ -83,14 +81,12 @@ def test_batches_of_one_tenant_take_turns_behind_a_full_limit(engine: Engine, wo
     running, served = engine.claim(worker, "work"), []
     for _ in range(6):
         ended = [outcome.completed(claim, "1") for claim in running]
-        _, running = engine.turn(worker, "work", ended=ended)
+        _, running = engine.finish_and_claim(worker, "work", ended=ended)
         served += [claim.batch_id for claim in running]
     assert served == [str(small), str(large)] * 3
 
 
-def test_tenants_get_as_much_as_each_other_whatever_their_number_of_batches(
-    engine: Engine, worker: int
-):
+def test_tenants_get_equal_shares_whatever_their_number_of_batches(engine: Engine, worker: int):
     flood(engine, "many", 30, jobs=50)
     flood(engine, "one", 1, jobs=1_000)
     started: Counter[str] = Counter()
@@ -108,7 +104,9 @@ def test_a_worker_with_one_slot_serves_each_tenant_in_turn(engine: Engine, worke
     assert served == list("abcabcabc")
 
 
-def test_more_tenants_than_slots_are_all_served_before_any_comes_again(engine: Engine, worker: int):
+def test_more_tenants_than_slots_are_all_served_before_any_is_served_again(
+    engine: Engine, worker: int
+):
     tenants = [f"t{n:03}" for n in range(3 * SLOTS)]
     for tenant in tenants:
         flood(engine, tenant, 1, jobs=10)
@@ -120,7 +118,7 @@ def test_more_tenants_than_slots_are_all_served_before_any_comes_again(engine: E
     assert sorted(served) == tenants
 
 
-def test_a_tenants_task_does_not_wait_behind_all_batches_of_another_of_its_tasks(
+def test_a_task_does_not_wait_behind_all_batches_of_another_task_of_its_tenant(
     engine: Engine, worker: int
 ):
     flood(engine, "busy", 400)
@@ -134,10 +132,10 @@ def test_a_tenants_task_does_not_wait_behind_all_batches_of_another_of_its_tasks
 
 
 @pytest.mark.parametrize("slots", [1, 3])
-def test_tasks_of_a_tenant_that_shares_a_worker_are_all_served(
+def test_all_tasks_of_a_tenant_are_served_when_tenants_share_a_worker(
     slots: int, engine: Engine, worker: int
 ):
-    """Another tenant's turns in between do not make one task miss its own every time."""
+    """The turns of another tenant do not make one task miss its turn every time."""
     flood(engine, "two", 100)
     flood(engine, "two", 100, task="other")
     flood(engine, "one", 100)
@@ -149,7 +147,7 @@ def test_tasks_of_a_tenant_that_shares_a_worker_are_all_served(
     assert served["one", "work"] >= 30
 
 
-def test_a_lane_whose_time_comes_is_served_in_turn(engine: Engine, worker: int):
+def test_a_lane_that_becomes_due_is_served_in_turn(engine: Engine, worker: int):
     flood(engine, "busy", 300)
     engine.batch("work", 1, tenant="later", delay=60)
     running = next_round(engine, worker, [])
@@ -158,7 +156,7 @@ def test_a_lane_whose_time_comes_is_served_in_turn(engine: Engine, worker: int):
     assert rounds_until(engine, worker, running, "later") <= 2
 
 
-def test_lanes_that_another_worker_holds_are_passed_over_for_those_of_others(
+def test_a_claim_skips_lanes_that_another_claim_has_locked(
     sessions: Sessions, engine: Engine, worker: int
 ):
     for tenant in "abcd":
@@ -166,16 +164,16 @@ def test_lanes_that_another_worker_holds_are_passed_over_for_those_of_others(
     first, second = sessions(), sessions()
     with first.conn.transaction():
         assert [claim.tenant for claim in first.claim(worker, "work", want=1)] == ["a"]
-        beside = second.claim(second.worker("work"), "work", want=1)
-    assert [claim.tenant for claim in beside] == ["b"]
+        claims = second.claim(second.worker("work"), "work", want=1)
+    assert [claim.tenant for claim in claims] == ["b"]
 
 
 @pytest.mark.parametrize("want", [1, 2])
 @pytest.mark.parametrize("held_by", ["pause", "slots", "rate"])
-def test_a_tenant_at_its_own_limit_holds_nobody_up(
+def test_a_tenant_at_its_own_limit_does_not_block_other_tenants(
     held_by: str, want: int, engine: Engine, worker: int
 ):
-    """A claim that meets only lanes of such a tenant goes on behind it."""
+    """A claim that meets only lanes of this tenant continues with the lanes after them."""
     flood(engine, "busy", 50)
     match held_by:
         case "pause":
@@ -189,7 +187,7 @@ def test_a_tenant_at_its_own_limit_holds_nobody_up(
     assert "quiet" in served
 
 
-def test_cheap_jobs_of_one_tenant_do_not_decide_whose_turn_it_is_in_another_task(
+def test_short_jobs_of_one_tenant_do_not_affect_the_turns_of_another_task(
     engine: Engine, worker: int
 ):
     engine.task("work", limits=Limits(total=4, per_tenant=3, per_batch=3))
@@ -202,15 +200,15 @@ def test_cheap_jobs_of_one_tenant_do_not_decide_whose_turn_it_is_in_another_task
         engine.batch("other", 1, tenant="a-cheap")
         running += engine.claim(worker, "work", "other", want=30)
         cheap = [claim for claim in running if claim.task == "other"]
-        dear = [claim for claim in running if claim.task == "work"]
-        ended = [outcome.completed(claim, "1") for claim in [dear[0], *cheap]]
-        _, started = engine.turn(worker, "work", "other", ended=ended, want=30)
-        running = dear[1:] + started
+        limited = [claim for claim in running if claim.task == "work"]
+        ended = [outcome.completed(claim, "1") for claim in [limited[0], *cheap]]
+        _, started = engine.finish_and_claim(worker, "work", "other", ended=ended, want=30)
+        running = limited[1:] + started
         served += [claim.tenant for claim in started]
     assert "c-quiet" in served
 
 
-def test_a_tenant_with_very_many_single_jobs_keeps_nobody_out_of_their_lanes(
+def test_many_single_jobs_of_one_tenant_do_not_keep_others_from_starting(
     engine: Engine, worker: int
 ):
     for _ in range(1_100):

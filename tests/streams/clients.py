@@ -1,4 +1,7 @@
-"""A client of streams that does what a browser does, on a bare socket: thousands fit a process."""
+"""A stream client that behaves like a browser.
+
+It uses a bare socket, so that one process can run thousands of them.
+"""
 
 import asyncio
 import re
@@ -15,8 +18,10 @@ PAUSE = 0.1
 
 
 class Client:
-    """Comes back with the last number it has until it is told not to. It keeps the numbers of all
-    events it got, and a digest of every byte of them."""
+    """Reconnects with the number of its last event until the server answers 204.
+
+    It keeps the numbers of all events that it received, and a digest of their bytes.
+    """
 
     def __init__(self, port: int, batch_id: object, after: int = 0):
         self.numbers: list[int] = []
@@ -53,20 +58,20 @@ class Client:
             writer.close()
 
     def take(self, body: bytes) -> None:
-        """A piece of the body is whole frames; what was cut off does not count."""
+        """Records a complete chunk of the body. A chunk has only whole frames."""
         for number in NUMBER.findall(body):
             self.numbers.append(int(number))
         if body.startswith(b"id:"):
             self._digest.update(body)
 
     def check(self, log: "Log") -> None:
-        """What it got is what the log has, each byte of it, once and in order."""
+        """Checks that the client received each event of the log once, in order and byte by byte."""
         assert self.numbers == log.numbers[self._after :]
         assert self._digest.digest() == log.digest_after(self._after)
 
 
 class Log:
-    """What every client of a batch should have got."""
+    """What every client of a batch should receive."""
 
     def __init__(self, events: list[Event]):
         self.numbers = [event.number for event in events]
@@ -81,6 +86,6 @@ class Log:
 
 
 async def pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """The chunks of an HTTP body, up to its end."""
+    """The chunks of an HTTP body."""
     while size := int(await reader.readline() or b"0", 16):
         yield (await reader.readexactly(size + 2))[:-2]

@@ -15,8 +15,8 @@ def own_server(server: Server) -> Iterator[Server]:
 
 @pytest.fixture(params=[1, 5])
 def bouncer(server: Server, request: pytest.FixtureRequest) -> Iterator[PgBouncer]:
-    found = start_pgbouncer(server.dsn, pool_size=request.param)
-    if found is None:
+    started = start_pgbouncer(server.dsn, pool_size=request.param)
+    if started is None:
         pytest.skip("Debian's pgbouncer is not installed.")
-    with found as bouncer:
+    with started as bouncer:
         yield bouncer

@@ -1,4 +1,4 @@
-"""Server processes that tests start, stop and start again on the same port."""
+"""Server processes that tests start, stop and restart on the same port."""
 
 import asyncio
 import os
@@ -39,10 +39,10 @@ class ServerProcess:
 
     @property
     def troubles(self) -> str:
-        """What it logged, if any of it is an error."""
+        """The log of the process if it contains an error, otherwise an empty string."""
         self._log.seek(0)
-        said = self._log.read()
-        return said if "ERROR" in said or "Traceback" in said else ""
+        output = self._log.read()
+        return output if "ERROR" in output or "Traceback" in output else ""
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -63,7 +63,7 @@ class ServerProcess:
         await until(self._answers)
 
     async def end(self, by: signal.Signals) -> int:
-        """Its exit code."""
+        """Sends the signal, waits for the end and returns the exit code."""
         if self._process is None:
             return 0
         self._process.send_signal(by)
@@ -89,7 +89,7 @@ class ServerProcess:
 
 
 def allow_open_files(count: int) -> None:
-    """For this process and those it starts."""
+    """Raises the limit of this process and of its children."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))

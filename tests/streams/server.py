@@ -1,6 +1,6 @@
 """The service without a worker, as a program: `python -m tests.streams.server --port …`.
 
-DATABASE_URL says where. Callers say in X-Tenant whom they are; others see everything.
+DATABASE_URL selects the database. X-Tenant selects the tenant; callers without it see everything.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What checks the streams can fail: a log that is not quite right is noticed."""
+"""The checks of the stream tests detect faulty logs."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ EVENTS = [
     for number in range(1, 11)
 ]
 
-PLANTED: dict[str, Callable[[Frames], Frames]] = {
+FAULTS: dict[str, Callable[[Frames], Frames]] = {
     "a gap": lambda frames: [*frames[:4], *frames[5:]],
     "a duplicate": lambda frames: [*frames[:5], *frames[4:]],
     "another order": lambda frames: [*frames[:4], frames[5], frames[4], *frames[6:]],
@@ -25,19 +25,19 @@ PLANTED: dict[str, Callable[[Frames], Frames]] = {
 }
 
 
-def seen(frames: Frames) -> Client:
+def client_with(frames: Frames) -> Client:
     client = Client(0, UUID(int=1))
     for each in frames:
         client.take(each)
     return client
 
 
-def test_a_log_that_is_right_passes() -> None:
-    seen(list(map(frame, EVENTS))).check(Log(EVENTS))
+def test_a_correct_log_passes() -> None:
+    client_with(list(map(frame, EVENTS))).check(Log(EVENTS))
 
 
-@pytest.mark.parametrize("planted", PLANTED)
-def test_a_log_with_a_fault_is_noticed(planted: str) -> None:
-    client = seen(PLANTED[planted](list(map(frame, EVENTS))))
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_log_is_detected(fault: str) -> None:
+    client = client_with(FAULTS[fault](list(map(frame, EVENTS))))
     with pytest.raises(AssertionError):
         client.check(Log(EVENTS))

@@ -1,4 +1,4 @@
-"""A batch's log over HTTP, as clients of several kinds get it."""
+"""The log of a batch over HTTP, with several kinds of clients."""
 
 import asyncio
 import json
@@ -39,10 +39,10 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
 
 
 @asynccontextmanager
-async def done(mill: Mill, jobs: int = 5) -> AsyncIterator[Batch]:
+async def finished_batch(mill: Mill, jobs: int = 5) -> AsyncIterator[Batch]:
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(jobs))
-        gate.let_go(jobs)
+        gate.release(jobs)
         await batch.wait()
     async with mill:
         yield batch
@@ -52,13 +52,13 @@ def body_of(events: list[Event]) -> bytes:
     return BEGIN + b"".join(map(frame, events))
 
 
-# What is sent
+# Content
 
 
-async def test_the_stream_is_the_log_and_ends_with_it(
+async def test_the_stream_contains_the_log_and_ends_with_it(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
-    async with done(mill) as batch:
+    async with finished_batch(mill) as batch:
         log = await log_of(batch)
         answer = await http.get(service.events_of(batch.id))
         assert answer.status_code == 200
@@ -75,7 +75,7 @@ async def test_a_frame_has_number_type_and_the_event_on_one_line(
     async with working(mill) as gate:
         gate.message = "two\nlines\r\n\u2028 and é"
         batch = await mill.submit(gate.task, [1])
-        gate.let_go(1)
+        gate.release(1)
         log = await log_of(batch)
         answer = await http.get(service.events_of(batch.id))
     frames = answer.text.split("\n\n")[1:-1]
@@ -83,16 +83,16 @@ async def test_a_frame_has_number_type_and_the_event_on_one_line(
     for text, event in zip(frames, log, strict=True):
         number, type, data = text.split("\n")
         assert (number, type) == (f"id: {event.number}", f"event: {event.type}")
-        told = json.loads(data.removeprefix("data: "))
+        sent = json.loads(data.removeprefix("data: "))
         about = ("number", "type", "job_id", "position", "data")
-        assert all(told[name] == getattr(event, name) for name in about)
-        assert (told["batch_id"], len(told)) == (str(batch.id), 7)
+        assert all(sent[name] == getattr(event, name) for name in about)
+        assert (sent["batch_id"], len(sent)) == (str(batch.id), 7)
 
 
-async def test_what_is_missed_is_sent_from_every_number(
+async def test_a_stream_can_start_after_any_number(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
-    async with done(mill) as batch:
+    async with finished_batch(mill) as batch:
         log, url = await log_of(batch), service.events_of(batch.id)
         for number in range(len(log)):
             by_header = await http.get(url, headers={"Last-Event-ID": str(number)})
@@ -104,19 +104,19 @@ async def test_what_is_missed_is_sent_from_every_number(
         assert empty.content == body_of(log[3:])
 
 
-async def test_who_knows_all_of_an_ended_batch_need_not_come_back(
+async def test_a_client_that_has_the_whole_log_of_a_finished_batch_gets_204(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
-    async with done(mill) as batch:
+    async with finished_batch(mill) as batch:
         last = (await batch.get()).last_event
         answer = await http.get(service.events_of(batch.id), params={"after": last})
         assert (answer.status_code, answer.content) == (204, b"")
 
 
-async def test_a_number_that_the_log_never_reached_gives_the_state(
+async def test_a_number_beyond_the_log_gets_the_state(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
-    async with done(mill) as batch:
+    async with finished_batch(mill) as batch:
         last = (await batch.get()).last_event
         answer = await http.get(service.events_of(batch.id), params={"after": last + 1})
     _, text, end = answer.text.split("\n\n")
@@ -126,7 +126,7 @@ async def test_a_number_that_the_log_never_reached_gives_the_state(
     assert state["batch"]["state"] == "completed" and len(state["jobs"]) == 5
 
 
-async def test_a_quiet_stream_gives_signs_of_life(mill: Mill, dsn: str) -> None:
+async def test_a_quiet_stream_sends_keep_alives(mill: Mill, dsn: str) -> None:
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
     async with ServerProcess(dsn, keep_alive=0.05) as service, httpx.AsyncClient() as http:
         async with http.stream("GET", service.events_of(batch.id)) as answer:
@@ -139,10 +139,10 @@ async def test_a_quiet_stream_gives_signs_of_life(mill: Mill, dsn: str) -> None:
         await service.until_clients(0)
 
 
-# What is refused
+# Refused requests
 
 
-async def test_what_is_no_number_is_refused(
+async def test_an_invalid_number_is_refused(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
@@ -155,7 +155,7 @@ async def test_what_is_no_number_is_refused(
             assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 
-async def test_what_is_not_there_or_not_the_callers_is_not_found(
+async def test_unknown_batches_and_those_of_other_tenants_are_not_found(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
     hers = await mill.as_tenant("ada").submit(echo_on(mill), [1], delay=3600)
@@ -168,7 +168,7 @@ async def test_what_is_not_there_or_not_the_callers_is_not_found(
         assert answer.status_code == 200
 
 
-async def test_there_are_as_many_streams_as_may_be(mill: Mill, dsn: str) -> None:
+async def test_streams_are_limited_per_process_and_per_tenant(mill: Mill, dsn: str) -> None:
     echo = echo_on(mill)
     batches = {name: await mill.as_tenant(name).submit(echo, [1], delay=3600) for name in "ab"}
     async with (
@@ -211,13 +211,13 @@ async def test_curl_follows_a_batch_to_its_end(
         )
         await service.until_clients(1)
         for turn in range(20):
-            gate.let_go(1)
+            gate.release(1)
             await until_event(batch, "job_completed", count=turn + 1)
         assert await asyncio.wait_for(curl.wait(), 30) == 0
         assert got.read_bytes() == body_of(await log_of(batch))
 
 
-async def test_a_client_that_comes_back_after_every_piece_misses_nothing(
+async def test_a_client_that_reconnects_after_every_chunk_misses_nothing(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
     got = b""
@@ -225,7 +225,7 @@ async def test_a_client_that_comes_back_after_every_piece_misses_nothing(
         batch = await mill.submit(gate.task, range(30))
         last, status = 0, 200
         while status == 200:
-            gate.let_go(3)
+            gate.release(3)
             headers = {"Last-Event-ID": str(last)}
             async with http.stream("GET", service.events_of(batch.id), headers=headers) as answer:
                 status = answer.status_code
@@ -238,21 +238,21 @@ async def test_a_client_that_comes_back_after_every_piece_misses_nothing(
         assert got == b"".join(map(frame, await log_of(batch)))
 
 
-async def test_two_server_processes_tell_the_same(mill: Mill, dsn: str) -> None:
+async def test_two_server_processes_send_the_same_events(mill: Mill, dsn: str) -> None:
     async with ServerProcess(dsn) as one, ServerProcess(dsn) as other, working(mill) as gate:
         batch = await mill.submit(gate.task, range(40))
         clients = [Client((one, other)[n % 2].port, batch.id) for n in range(20)]
         following = [asyncio.create_task(client.run()) for client in clients]
         for service in (one, other):
             await service.until_clients(10)
-        gate.let_go(40)
+        gate.release(40)
         await asyncio.gather(*following)
         log = Log(await log_of(batch))
         for client in clients:
             client.check(log)
 
 
-async def test_a_batch_that_is_deleted_ends_its_streams(
+async def test_deleting_a_batch_ends_its_streams(
     mill: Mill, service: ServerProcess, http: httpx.AsyncClient
 ) -> None:
     batch = await mill.submit(echo_on(mill), [1], delay=3600)
@@ -265,15 +265,15 @@ async def test_a_batch_that_is_deleted_ends_its_streams(
     assert (await http.get(service.events_of(batch.id))).status_code == 404
 
 
-# Those who do not read
+# Clients that do not read
 
 
-# More than what lies between a server and one who does not read: 4 MB of buffers here.
+# More data than the buffers between a server and its client hold, which is 4 MB here.
 LONG, MANY = "\N{SNAIL}" * 1_000, 6_000
 
 
-class Deaf:
-    """Asks for a stream and never reads it."""
+class StalledClient:
+    """Requests a stream and never reads it."""
 
     def __init__(self, port: int, batch: Batch):
         self._socket = socket.socket()
@@ -286,36 +286,38 @@ class Deaf:
         self._socket.close()
 
 
-async def test_who_does_not_read_is_dropped_and_the_others_go_on(mill: Mill, dsn: str) -> None:
+async def test_a_client_that_does_not_read_is_disconnected_and_others_continue(
+    mill: Mill, dsn: str
+) -> None:
     async with ServerProcess(dsn, patience=0.5) as service, working(mill) as gate:
         gate.message = LONG
         batch = await mill.submit(gate.task, range(MANY))
-        deaf = [Deaf(service.port, batch) for _ in range(3)]
+        stalled = [StalledClient(service.port, batch) for _ in range(3)]
         client = Client(service.port, batch.id)
         following = asyncio.create_task(client.run())
         await service.until_clients(4)
-        gate.let_go(MANY - 1)
+        gate.release(MANY - 1)
         await service.until_clients(1)
         assert not following.done()
-        gate.let_go(1)
+        gate.release(1)
         await following
         client.check(Log(await log_of(batch)))
-        for each in deaf:
+        for each in stalled:
             each.close()
         assert await service.end(signal.SIGTERM) in (0, -signal.SIGTERM)
         assert not service.troubles
 
 
-async def test_a_server_that_is_told_to_stop_ends_its_streams_and_leaves(
+async def test_a_server_that_is_terminated_ends_its_streams_and_exits(
     mill: Mill, dsn: str, http: httpx.AsyncClient
 ) -> None:
     async with ServerProcess(dsn) as service, working(mill) as gate:
         gate.message = LONG
         batch = await mill.submit(gate.task, range(MANY))
         quiet = await mill.submit(echo_on(mill), [1], delay=3600)
-        deaf = Deaf(service.port, batch)
+        stalled = StalledClient(service.port, batch)
         await service.until_clients(1)
-        gate.let_go(MANY - 1)
+        gate.release(MANY - 1)
         await until_event(batch, "job_completed", count=MANY - 1)
         async with http.stream("GET", service.events_of(quiet.id)) as answer:
             await service.until_clients(2)
@@ -323,6 +325,6 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_leaves(
             reading = asyncio.create_task(answer.aread())
             assert await service.end(signal.SIGTERM) in (0, -signal.SIGTERM)
             assert await reading == BEGIN
-        deaf.close()
-        gate.let_go(1)
+        stalled.close()
+        gate.release(1)
         assert not service.troubles

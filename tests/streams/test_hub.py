@@ -1,4 +1,7 @@
-"""Many follow one log in one process: each gets all of it, in order, once, and it is read once."""
+"""Many followers of one log in one process.
+
+Each gets every event once and in order. The log is read once for all of them.
+"""
 
 import asyncio
 import random
@@ -29,10 +32,10 @@ async def follow(
     with await hub.follow(batch.id, after) as follower:
         if joined:
             joined.release()
-        found: list[Event] = []
+        events: list[Event] = []
         while more := await follower.next():
-            found += events_of(more)
-        return found
+            events += events_of(more)
+        return events
 
 
 def events_of(entries: Iterable[Entry]) -> list[Event]:
@@ -42,7 +45,7 @@ def events_of(entries: Iterable[Entry]) -> list[Event]:
 async def all_following(
     hub: Hub, batch: Batch, places: Iterable[int]
 ) -> list[asyncio.Task[list[Event]]]:
-    """Followers from these places on; each of them has begun."""
+    """Starts followers after these numbers, and waits until each has begun."""
     joined = asyncio.Semaphore(0)
     following = [asyncio.create_task(follow(hub, batch, place, joined)) for place in places]
     for _ in following:
@@ -68,7 +71,7 @@ def running_tasks() -> list[str]:
 async def finished(mill: Mill, jobs: int) -> AsyncIterator[Batch]:
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(jobs))
-        gate.let_go(jobs)
+        gate.release(jobs)
         await batch.wait()
         yield batch
 
@@ -76,7 +79,7 @@ async def finished(mill: Mill, jobs: int) -> AsyncIterator[Batch]:
 # Joining
 
 
-async def test_whoever_joins_whenever_and_wherever_gets_exactly_what_follows(
+async def test_a_follower_gets_exactly_the_events_after_its_number(
     mill: Mill, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunk, "SIZE", 32)
@@ -86,7 +89,7 @@ async def test_whoever_joins_whenever_and_wherever_gets_exactly_what_follows(
     async with working(mill, workers=3) as gate, Mill(dsn) as other:
         batch = await mill.submit(gate.task, range(120))
         for turn in range(60):
-            gate.let_go(2)
+            gate.release(2)
             await until_event(batch, "job_completed", count=2 * turn + 1)
             last = (await batch.get()).last_event
             after = chance.choice([0, last, chance.randint(0, last)])
@@ -98,18 +101,18 @@ async def test_whoever_joins_whenever_and_wherever_gets_exactly_what_follows(
             assert await following == log[after:]
 
 
-async def test_an_event_is_read_once_for_all(mill: Mill) -> None:
+async def test_followers_share_the_events_that_were_read(mill: Mill) -> None:
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(200))
         following = await all_following(mill.engine.hub, batch, [0] * 200)
-        gate.let_go(200)
+        gate.release(200)
         logs = await asyncio.gather(*following)
     assert all(len(log) == len(logs[0]) for log in logs)
     assert all(event is same for log in logs for event, same in zip(log, logs[0], strict=True))
     assert numbers(logs[0]) == upto(len(logs[0]))
 
 
-async def test_many_who_come_back_at_once_ask_the_database_seldom(
+async def test_many_reconnecting_followers_cause_few_queries(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
@@ -137,21 +140,21 @@ async def test_many_who_come_back_at_once_ask_the_database_seldom(
     assert most <= hub.LOOKS_AT_ONCE + cache.AT_ONCE
 
 
-async def test_what_is_interrupted_while_it_waits_loses_nothing(mill: Mill) -> None:
-    found: list[Event] = []
+async def test_a_follower_that_is_interrupted_loses_nothing(mill: Mill) -> None:
+    events: list[Event] = []
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(30))
         with await mill.engine.hub.follow(batch.id) as follower:
             more = None
             while more != []:
-                gate.let_go(1)
+                gate.release(1)
                 try:
                     async with asyncio.timeout(0.001):
                         more = await follower.next()
-                        found += events_of(more)
+                        events += events_of(more)
                 except TimeoutError:
                     continue
-        assert found == await log_of(batch)
+        assert events == await log_of(batch)
 
 
 # Readers
@@ -169,7 +172,7 @@ async def test_the_reader_ends_after_the_last_follower(
     await until(lambda: not running_tasks())
 
 
-async def test_a_reader_that_dies_tells_its_followers_and_the_next_one_begins_anew(
+async def test_followers_get_the_error_of_a_failed_reader_and_the_next_one_works(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with working(mill) as gate:
@@ -182,16 +185,16 @@ async def test_a_reader_that_dies_tells_its_followers_and_the_next_one_begins_an
 
         with monkeypatch.context() as patched:
             patched.setattr(BatchStore, "events", die)
-            gate.let_go(1)
+            gate.release(1)
             for task in following:
                 with pytest.raises(ZeroDivisionError):
                     await task
-        gate.let_go(2)
+        gate.release(2)
         log = await follow(mill.engine.hub, batch)
     assert log[-1].is_last and numbers(log) == upto(len(log))
 
 
-async def test_followers_of_a_mill_that_is_closed_are_told(dsn: str) -> None:
+async def test_closing_a_mill_raises_an_error_in_its_followers(dsn: str) -> None:
     async with Mill(dsn) as mill:
         batch = await mill.submit(echo_on(mill), [1], delay=3600)
         (following,) = await all_following(mill.engine.hub, batch, [0])
@@ -201,11 +204,11 @@ async def test_followers_of_a_mill_that_is_closed_are_told(dsn: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["restart", "kill"])
-async def test_followers_outlive_a_restart_of_postgres(own_server: Server, end: str) -> None:
+async def test_followers_continue_after_a_restart_of_postgres(own_server: Server, end: str) -> None:
     mill = Mill(create_database(own_server.dsn, "streams"), migrate=True)
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(100))
-        gate.let_go(30)
+        gate.release(30)
         await until_event(batch, "job_completed", count=20)
         following = await all_following(mill.engine.hub, batch, range(5))
         if end == "kill":
@@ -213,14 +216,14 @@ async def test_followers_outlive_a_restart_of_postgres(own_server: Server, end: 
             await asyncio.to_thread(own_server.start)
         else:
             await asyncio.to_thread(own_server.restart)
-        gate.let_go(70)
+        gate.release(70)
         logs = await asyncio.gather(*following)
         log = await log_of(batch)
         assert logs == [log[place:] for place in range(5)]
         assert numbers(log) == upto((await batch.get()).last_event)
 
 
-async def test_a_lost_listener_is_made_up_for_by_looking(
+async def test_followers_poll_after_the_listener_is_lost(
     mill: Mill, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with working(mill) as gate:
@@ -229,29 +232,31 @@ async def test_a_lost_listener_is_made_up_for_by_looking(
         (following,) = await all_following(mill.engine.hub, batch, [0])
 
         async def refuse() -> None:
-            raise DatabaseUnavailable("Nobody is at home.")
+            raise DatabaseUnavailable("The database is unavailable.")
 
         monkeypatch.setattr(mill.database, "connect", refuse)
         sql.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen batchmill'"
         )
-        await until(lambda: not mill.engine.listener.hears)
-        gate.let_go(20)
+        await until(lambda: not mill.engine.listener.is_listening)
+        gate.release(20)
         assert numbers(await following) == upto((await batch.wait()).last_event)
-        assert not mill.engine.listener.hears
+        assert not mill.engine.listener.is_listening
 
 
-async def test_followers_do_without_notices_behind_pgbouncer(dsn: str, bouncer: PgBouncer) -> None:
+async def test_followers_work_without_notifications_behind_pgbouncer(
+    dsn: str, bouncer: PgBouncer
+) -> None:
     mill = Mill(with_database(bouncer.dsn, dsn.rsplit("/", 1)[1]))
     async with working(mill) as gate:
         assert mill.database.behind_pooler
         batch = await mill.submit(gate.task, range(60))
         following = await all_following(mill.engine.hub, batch, [0] * 20)
         for turn in range(6):
-            gate.let_go(10)
+            gate.release(10)
             await until_event(batch, "job_completed", count=10 * turn + 5)
         logs = await asyncio.gather(*following)
-        assert not mill.engine.listener.hears
+        assert not mill.engine.listener.is_listening
     assert all(log == logs[0] for log in logs)
     assert numbers(logs[0]) == upto(len(logs[0]))
 
@@ -259,7 +264,7 @@ async def test_followers_do_without_notices_behind_pgbouncer(dsn: str, bouncer: 
 # Tenants
 
 
-async def test_a_batch_of_someone_else_cannot_be_followed(mill: Mill) -> None:
+async def test_a_batch_of_another_tenant_cannot_be_followed(mill: Mill) -> None:
     echo = echo_on(mill)
     ada, bob = mill.as_tenant("ada"), mill.as_tenant("bob")
     async with mill.running():
@@ -274,25 +279,25 @@ async def test_a_batch_of_someone_else_cannot_be_followed(mill: Mill) -> None:
     assert log[-1].is_last
 
 
-# What is not there
+# Missing events
 
 
 def is_sync(event: Event) -> bool:
     return event.type == STATE_SYNC
 
 
-async def test_a_pruned_past_is_one_state_and_then_the_log_goes_on(
+async def test_a_follower_that_missed_pruned_events_gets_one_state_sync(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any]
 ) -> None:
     async with working(mill) as gate, Mill(dsn) as other:
         batch = await mill.submit(gate.task, range(10))
-        gate.let_go(4)
+        gate.release(4)
         await until_event(batch, "job_completed", count=4)
         before = await batch.get()
         prune(sql, batch, 5)
         following = await all_following(other.engine.hub, batch, range(8))
         late = [await asyncio.wait_for(first_of(other, batch, place), 30) for place in range(8)]
-        gate.let_go(6)
+        gate.release(6)
         logs = await asyncio.gather(*following)
         rest = await log_of(batch, 5)
     assert [is_sync(event) for event in late] == [True] * 5 + [False] * 3
@@ -320,27 +325,27 @@ def check_state(state: Event, number: int) -> None:
 
 
 @pytest.mark.parametrize("ahead", [1, 1_000, 10**17])
-async def test_a_number_from_the_future_is_one_state_and_then_the_log_goes_on(
+async def test_a_follower_with_a_number_beyond_the_log_gets_one_state_sync(
     mill: Mill, ahead: int
 ) -> None:
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(10))
-        gate.let_go(4)
+        gate.release(4)
         await until_event(batch, "job_completed", count=4)
         last = (await batch.get()).last_event
         state = await first_of(mill, batch, last + ahead)
         check_state(state, last)
         (following,) = await all_following(mill.engine.hub, batch, [last + ahead])
-        gate.let_go(6)
+        gate.release(6)
         first, *rest = await following
         assert is_sync(first)
         assert rest == await log_of(batch, first.number)
 
 
-async def test_a_batch_that_is_retried_goes_on_for_those_who_come_then(
+async def test_a_new_follower_gets_the_events_of_a_retry(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even where nothing tells this process of it: whoever comes has seen the batch."""
+    """Even without a notification or a poll, because a new follower reads the batch's row."""
     monkeypatch.setattr(hub, "POLL", 3600)
     is_broken = True
 
@@ -361,7 +366,7 @@ async def test_a_batch_that_is_retried_goes_on_for_those_who_come_then(
     assert (second.type, second.number) == ("batch_retried", first[-1].number + 1)
 
 
-async def test_of_an_ended_batch_the_state_is_all(
+async def test_a_follower_of_a_finished_batch_gets_nothing_after_the_state_sync(
     mill: Mill, dsn: str, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with finished(mill, 3) as batch, Mill(dsn) as other:
@@ -378,7 +383,7 @@ async def test_of_an_ended_batch_the_state_is_all(
     assert pruned.data["batch"]["state"] == "completed"
 
 
-async def test_a_state_tells_why_jobs_failed_and_how_far_they_are(mill: Mill) -> None:
+async def test_a_state_sync_has_the_errors_and_progress_of_jobs(mill: Mill) -> None:
     @mill.task
     async def fail(n: int) -> None:
         raise Permanent("The file is empty.", code="empty")
@@ -392,20 +397,20 @@ async def test_a_state_tells_why_jobs_failed_and_how_far_they_are(mill: Mill) ->
             *("failed", "empty", "The file is empty."),
         )
         batch = await mill.submit(gate.task, [1])
-        gate.let_go(1)
+        gate.release(1)
         last = (await batch.wait()).last_event
         (state,) = await log_of(batch, last + 1)
         assert state.data["jobs"][0]["progress"]["percent"] == 50
 
 
-async def test_a_log_that_is_shorter_after_a_failover_is_one_state(
+async def test_a_log_that_is_shorter_after_a_failover_causes_one_state_sync(
     mill: Mill, sql: psycopg.Connection[Any]
 ) -> None:
-    """A standby that had not heard of all becomes the server: numbers are given out again."""
+    """A standby without the newest events is promoted, so their numbers are issued again."""
     async with working(mill) as gate:
         batch = await mill.submit(gate.task, range(10))
         with await mill.engine.hub.follow(batch.id) as follower:
-            gate.let_go(3)
+            gate.release(3)
             await until_event(batch, "job_completed", count=3)
             last = (await batch.get()).last_event
             while follower.number < last:
@@ -414,8 +419,8 @@ async def test_a_log_that_is_shorter_after_a_failover_is_one_state(
             sql.execute("update batchmill.batches set last_event = 5")
             (state,) = events_of(await follower.next())
             assert (state.type, state.number) == (STATE_SYNC, 5)
-            gate.let_go(7)
-            found: list[Event] = []
+            gate.release(7)
+            events: list[Event] = []
             while more := await follower.next():
-                found += events_of(more)
-        assert found == await log_of(batch, 5)
+                events += events_of(more)
+        assert events == await log_of(batch, 5)

@@ -1,4 +1,4 @@
-"""The log of a batch of 100,000 jobs, followed live and replayed: library, HTTP and command line."""
+"""The log of 100,000 jobs, followed live and replayed by library, HTTP and command line."""
 
 import asyncio
 import json
@@ -15,10 +15,10 @@ from tests.streams.processes import ROOT, ServerProcess
 from tests.streams.work import log_of
 
 JOBS = 100_000
-# The first and the last event of the batch, and the start and the end of each job. A busy worker may
-# also release some.
+# The first and the last event of the batch, and the start and the end of each job. There are more
+# if a busy worker releases jobs.
 EVENTS = 2 * JOBS + 2
-PLACES = (0, JOBS)
+REPLAYED_FROM = (0, JOBS)
 
 
 @pytest.mark.timeout(300)
@@ -38,7 +38,7 @@ async def test_a_large_batch_is_followed_live_and_replayed(dsn: str, mill: Mill)
         await streaming
         assert await watching == expected.numbers
         async with mill:
-            for after in PLACES:
+            for after in REPLAYED_FROM:
                 replayed = Client(service.port, batch.id, after)
                 await replayed.run()
                 clients.append(replayed)

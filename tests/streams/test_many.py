@@ -26,14 +26,14 @@ async def test_a_thousand_clients_get_every_event_once_across_a_restart(
         clients = [Client(service.port, batch.id) for _ in range(CLIENTS)]
         following = [asyncio.create_task(client.run()) for client in clients]
         await service.until_clients(CLIENTS)
-        gate.let_go(200)
+        gate.release(200)
         reached = await until_event(batch, "job_completed", count=100)
         await until(lambda: all(client.last_number >= reached for client in clients))
         await service.end(end)
-        gate.let_go(100)
+        gate.release(100)
         await until_event(batch, "job_completed", count=250)
         await service.start()
-        gate.let_go(JOBS - 300)
+        gate.release(JOBS - 300)
         await asyncio.gather(*following)
         log = Log(await log_of(batch))
         assert not service.troubles

@@ -1,4 +1,4 @@
-"""Work whose log grows when a test says so."""
+"""Jobs that add to their log when a test releases them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,12 +9,12 @@ import psycopg
 
 from batchmill import Batch, Event, Job, Mill, WorkerOptions
 
-# Of several workers each has some of the jobs.
+# Few, so that each of several workers gets some of the jobs.
 FEW = WorkerOptions(concurrency=20)
 
 
 class Gate:
-    """Jobs that wait until they are let go, and then tell of their progress."""
+    """Jobs that wait until a test releases them, and then report progress."""
 
     def __init__(self, mill: Mill):
         self._go = asyncio.Semaphore(0)
@@ -28,14 +28,14 @@ class Gate:
 
         self.task = wait
 
-    def let_go(self, jobs: int) -> None:
+    def release(self, jobs: int) -> None:
         for _ in range(jobs):
             self._go.release()
 
 
 @asynccontextmanager
 async def working(mill: Mill, workers: int = 1) -> AsyncIterator[Gate]:
-    """Several workers that write to the same logs at once."""
+    """Runs workers that write to the same logs at the same time."""
     gate = Gate(mill)
     async with AsyncExitStack() as stack:
         for each in [mill, *(mill.on() for _ in range(workers - 1))]:
@@ -48,7 +48,7 @@ async def log_of(batch: Batch, after: int = 0) -> list[Event]:
 
 
 def prune(sql: psycopg.Connection[Any], batch: Batch, upto: int) -> None:
-    """What the log has up to there goes; a block that reaches further loses only its beginning."""
+    """Deletes the events up to this number. A block with later events loses only its beginning."""
     sql.execute(
         "delete from batchmill.event_blocks where batch_id = %s and last_number <= %s",
         [batch.id, upto],

@@ -9,7 +9,7 @@ from batchmill.telemetry import metrics
 
 @pytest.fixture
 def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    """Where spans go for as long as the test lasts; a program can set its provider only once."""
+    """Collects the spans of one test. A program can set its provider only once."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -19,5 +19,5 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 
 @pytest.fixture
 def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every scrape asks the database anew."""
+    """Makes every scrape query the database."""
     monkeypatch.setattr(metrics, "FRESH_SECONDS", -1.0)

@@ -1,4 +1,4 @@
-"""A scrape as tests see it."""
+"""A parsed scrape."""
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -18,12 +18,12 @@ class Scrape:
         return self.samples.get((f"batchmill_{name}", frozenset(labels.items())))
 
     def by(self, name: str, label: str, **labels: str) -> dict[str, float]:
-        """The values of those that have the labels given, by another label."""
+        """The values of the samples with these labels, by the value of another label."""
         wanted = labels.items()
         return {
-            dict(found)[label]: value
-            for (sample, found), value in self.samples.items()
-            if sample == f"batchmill_{name}" and wanted <= set(found)
+            dict(pairs)[label]: value
+            for (sample, pairs), value in self.samples.items()
+            if sample == f"batchmill_{name}" and wanted <= set(pairs)
         }
 
 

@@ -1,4 +1,4 @@
-"""A scrape costs what it tells, not what there is: statistics are older than most of the rows."""
+"""The cost of a scrape does not grow with the number of rows, even with outdated statistics."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ MORE_LIMITS = """
 
 @pytest.fixture
 def engine(sql: psycopg.Connection[Any]) -> Engine:
-    """With some jobs that run and some that have ended, and statistics that know of no others."""
+    """With running and ended jobs. Statistics do not include the rows that the tests add."""
     engine = Engine(sql)
     engine.task("work")
     engine.batch("work", 20)
@@ -32,7 +32,7 @@ def engine(sql: psycopg.Connection[Any]) -> Engine:
 
 
 def pages_read(engine: Engine, query: str, **params: Any) -> int:
-    """The least of some: the first time after a change also reads the catalogue."""
+    """The minimum of three. The first query after a change also reads the catalogue."""
     return min(_pages_read(engine, query, params) for _ in range(3))
 
 
@@ -45,13 +45,13 @@ def _pages_read(engine: Engine, query: str, params: dict[str, Any]) -> int:
     return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
 
 
-def test_open_batches_cost_the_same_beside_finished_ones(engine: Engine) -> None:
+def test_finished_batches_do_not_slow_down_the_count_of_open_ones(engine: Engine) -> None:
     few = pages_read(engine, "count_open", cap=10_000)
     engine.conn.execute(MORE_BATCHES)
     assert pages_read(engine, "count_open", cap=10_000) < 2 * few + 10
 
 
-def test_limits_of_tasks_cost_the_same_beside_those_of_batches(engine: Engine) -> None:
+def test_limits_of_batches_do_not_slow_down_the_limits_of_tasks(engine: Engine) -> None:
     few = pages_read(engine, "limits_of_tasks", count=100)
     engine.conn.execute(MORE_LIMITS)
     assert pages_read(engine, "limits_of_tasks", count=100) < 2 * few + 10

@@ -8,7 +8,7 @@ BOUNDS = (0.1, 1.0, 10.0)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0, 1.5, 10.0, 11.0])), st.integers(1, 5))
-def test_every_bucket_holds_the_values_up_to_its_bound(values: list[float], block: int) -> None:
+def test_every_bucket_counts_the_values_up_to_its_bound(values: list[float], block: int) -> None:
     before, histogram.BLOCK = histogram.BLOCK, block
     try:
         counted = Histogram(BOUNDS)
@@ -22,7 +22,7 @@ def test_every_bucket_holds_the_values_up_to_its_bound(values: list[float], bloc
     assert abs(total - sum(values)) < 1e-6
 
 
-def test_a_second_look_finds_the_same() -> None:
+def test_reading_a_histogram_twice_returns_the_same() -> None:
     counted = Histogram(BOUNDS)
     counted.add(0.5)
     assert counted.read() == counted.read()

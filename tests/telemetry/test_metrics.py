@@ -1,4 +1,4 @@
-"""What a scrape finds: what the process has counted, and what the database knows."""
+"""The metrics of a scrape: those that the process counts, and those from the database."""
 
 import asyncio
 import re
@@ -33,10 +33,10 @@ QUICK = Retry(attempts=2, base=0, jitter=0)
 pytestmark = pytest.mark.usefixtures("always_fresh")
 
 
-# What a process counts itself
+# Counted by the process
 
 
-async def test_attempts_are_counted_by_how_they_ended(mill: Mill) -> None:
+async def test_attempts_are_counted_by_outcome(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def work(job: Job, n: int) -> Any:
         if n == 1:
@@ -56,17 +56,17 @@ async def test_attempts_are_counted_by_how_they_ended(mill: Mill) -> None:
     assert mill.metrics.meter is mill.engine.meter
     async with mill.running():
         await (await mill.submit(work, range(5))).results()
-        found = await scrape(mill)
+        result = await scrape(mill)
     ended = {"completed": 3, "failed": 1, "retried": 1, "snoozed": 1, "advanced": 1}
-    assert found.by("attempts_total", "outcome", task="work") == ended
-    assert found.by("attempts_total", "outcome", task="rest") == {"completed": 1}
-    assert found.value("job_run_seconds_count", task="work") == 7
-    assert found.value("job_run_seconds_bucket", task="rest", le="+Inf") == 1
-    assert found.value("exchange_failures_total") == 0
-    assert (found.value("exchange_seconds_count") or 0) > 0
+    assert result.by("attempts_total", "outcome", task="work") == ended
+    assert result.by("attempts_total", "outcome", task="rest") == {"completed": 1}
+    assert result.value("job_run_seconds_count", task="work") == 7
+    assert result.value("job_run_seconds_bucket", task="rest", le="+Inf") == 1
+    assert result.value("exchange_failures_total") == 0
+    assert (result.value("exchange_seconds_count") or 0) > 0
 
 
-async def test_a_completion_in_a_transaction_counts_as_one(mill: Mill) -> None:
+async def test_a_completion_in_a_transaction_is_counted_once(mill: Mill) -> None:
     @mill.task
     async def work(job: Job) -> None:
         async with job.transaction():
@@ -76,11 +76,11 @@ async def test_a_completion_in_a_transaction_counts_as_one(mill: Mill) -> None:
     async with mill.running():
         await (await mill.enqueue(work)).result()
         await until(lambda: mill.metrics.meter.tasks["work"].outcomes)
-        found = await scrape(mill)
-    assert found.by("attempts_total", "outcome") == {"completed": 1}
+        result = await scrape(mill)
+    assert result.by("attempts_total", "outcome") == {"completed": 1}
 
 
-async def test_what_was_stopped_counts_as_cancelled_or_released(mill: Mill) -> None:
+async def test_stopped_attempts_count_as_cancelled_or_released(mill: Mill) -> None:
     @mill.task
     async def work(n: int) -> None:
         await asyncio.Event().wait()
@@ -93,8 +93,8 @@ async def test_what_was_stopped_counts_as_cancelled_or_released(mill: Mill) -> N
         await until_event(other, "job_started")
         await batch.cancel()
         await batch.wait()
-    found = await scrape(mill)
-    assert found.by("attempts_total", "outcome") == {"cancelled": 1, "released": 1}
+    result = await scrape(mill)
+    assert result.by("attempts_total", "outcome") == {"cancelled": 1, "released": 1}
 
 
 async def test_attempts_of_a_worker_that_lost_its_lease_count_as_lost(
@@ -128,25 +128,23 @@ async def test_the_leader_counts_the_attempts_that_it_rescues(
         upkeep = Upkeep(leader.engine, 0)
         await upkeep.look()
         await upkeep._leading.close()
-        found = await scrape(leader)
-    assert found.by("lease_expiries_total", "task") == {"echo": 2}
+        result = await scrape(leader)
+    assert result.by("lease_expiries_total", "task") == {"echo": 2}
 
 
-async def test_how_long_jobs_have_waited_is_told_by_the_clock_of_the_database(
-    mill: Mill, dsn: str
-) -> None:
+async def test_the_wait_time_is_measured_by_the_clock_of_the_database(mill: Mill, dsn: str) -> None:
     batch = await mill.submit(echo_on(mill), range(3), delay=1_000)
     async with Mill(later(dsn, "3000s")) as late:
         echo_on(late)
         assert late.metrics
         async with late.running(WorkerOptions(upkeep=False)):
             await late.batch(batch.id).wait()
-        found = await scrape(late)
-    buckets = found.by("job_wait_seconds_bucket", "le", task="echo")
+        result = await scrape(late)
+    buckets = result.by("job_wait_seconds_bucket", "le", task="echo")
     assert (buckets["1800.0"], buckets["3600.0"]) == (0, 3)
 
 
-async def test_nothing_is_counted_until_someone_asks(mill: Mill) -> None:
+async def test_nothing_is_counted_before_the_first_scrape(mill: Mill) -> None:
     echo = echo_on(mill)
     async with mill.running():
         await (await mill.enqueue(echo, 1)).result()
@@ -158,25 +156,25 @@ async def test_nothing_is_counted_until_someone_asks(mill: Mill) -> None:
     assert after.by("attempts_total", "outcome") == {"completed": 1}
 
 
-# What the database knows
+# From the database
 
 
-async def test_jobs_are_told_by_task_and_state(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_jobs_are_reported_by_task_and_state(mill: Mill, sql: psycopg.Connection) -> None:
     echo = echo_on(mill)
     await mill.submit(echo, range(5))
     await mill.submit(echo, range(2), delay=60)
     await mill.enqueue(echo, 1)
     engine = Engine(sql)
     engine.claim(engine.worker("echo"), "echo", want=2)
-    found = await scrape(mill)
-    assert found.value("up") == 1
-    assert found.by("jobs", "state", task="echo") == {"ready": 4, "scheduled": 2, "running": 2}
-    assert found.value("workers") == 1
-    assert found.by("task_workers", "task") == {"echo": 1}
-    assert found.value("open_batches") == 2
+    result = await scrape(mill)
+    assert result.value("up") == 1
+    assert result.by("jobs", "state", task="echo") == {"ready": 4, "scheduled": 2, "running": 2}
+    assert result.value("workers") == 1
+    assert result.by("task_workers", "task") == {"echo": 1}
+    assert result.value("open_batches") == 2
 
 
-async def test_the_age_of_the_oldest_ready_job_is_told(mill: Mill, dsn: str) -> None:
+async def test_the_age_of_the_oldest_ready_job_is_reported(mill: Mill, dsn: str) -> None:
     echo = echo_on(mill)
 
     @mill.task
@@ -184,29 +182,29 @@ async def test_the_age_of_the_oldest_ready_job_is_told(mill: Mill, dsn: str) -> 
 
     await mill.submit(echo, [1])
     async with Mill(later(dsn, "100s")) as late:
-        found = (await scrape(late)).by("oldest_ready_seconds", "task")
-    assert 100 <= found["echo"] < 200
-    assert found["idle"] == 0
+        result = (await scrape(late)).by("oldest_ready_seconds", "task")
+    assert 100 <= result["echo"] < 200
+    assert result["idle"] == 0
 
 
-async def test_counts_stop_at_a_cap_and_say_so(mill: Mill, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_counts_stop_at_a_documented_cap(mill: Mill, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "CAP", 3)
     await mill.submit(echo_on(mill), range(10))
-    found = await scrape(mill)
-    assert found.by("jobs", "state", task="echo")["ready"] == 3
+    result = await scrape(mill)
+    assert result.by("jobs", "state", task="echo")["ready"] == 3
     for name in ("jobs", "open_batches"):
-        assert f"up to {families.CAP}" in found.families[f"batchmill_{name}"].documentation
+        assert f"up to {families.CAP}" in result.families[f"batchmill_{name}"].documentation
 
 
-async def test_finished_batches_are_not_open(mill: Mill) -> None:
+async def test_finished_batches_are_not_counted_as_open(mill: Mill) -> None:
     echo = echo_on(mill)
     async with mill.running():
         await (await mill.submit(echo, range(3))).wait()
         assert (await scrape(mill)).value("open_batches") == 0
 
 
-async def test_limits_of_tasks_and_the_system_are_told_and_no_others(mill: Mill) -> None:
-    """Tenants, batches and keys may be any number, and names of people."""
+async def test_only_limits_of_tasks_and_the_system_are_reported(mill: Mill) -> None:
+    """There is no limit on tenants, batches and keys, and their names may be personal data."""
 
     @mill.task(limits=Limits(total=4, per_batch=2, per_tenant=3, per_key=1), key=str)
     async def work(n: int) -> None:
@@ -219,28 +217,28 @@ async def test_limits_of_tasks_and_the_system_are_told_and_no_others(mill: Mill)
         batch = await mill.submit(work, range(3), tenant="ada@example.com", limit=7)
         await until_event(batch, "job_started", 2)
         await mill.limits.pause("task:work")
-        found = await scrape(mill)
-    assert found.by("limit_slots", "name") == {"system": 9, "task:work": 4}
-    assert found.by("limit_running", "name") == {"system": 2, "task:work": 2}
-    assert found.by("limit_paused", "name") == {"system": 0, "task:work": 1}
+        result = await scrape(mill)
+    assert result.by("limit_slots", "name") == {"system": 9, "task:work": 4}
+    assert result.by("limit_running", "name") == {"system": 2, "task:work": 2}
+    assert result.by("limit_paused", "name") == {"system": 0, "task:work": 1}
     text = (await mill.metrics.render()).decode()
     assert "ada" not in text and str(batch.id) not in text
 
 
-async def test_only_labels_of_few_values_are_used(mill: Mill) -> None:
+async def test_only_labels_with_few_values_are_used(mill: Mill) -> None:
     echo = echo_on(mill)
     assert mill.metrics
     async with mill.running():
         await (await mill.submit(echo, range(3), tenant="t", labels={"a": "b"})).wait()
-        found = await scrape(mill)
-    labels = {name for _, labels in found.samples for name, _ in labels}
+        result = await scrape(mill)
+    labels = {name for _, labels in result.samples for name, _ in labels}
     assert labels == {"task", "state", "outcome", "le"}
 
 
-async def test_names_follow_the_conventions(mill: Mill) -> None:
-    found = await scrape(mill)
-    assert found.families
-    for family in found.families.values():
+async def test_metric_names_follow_the_prometheus_conventions(mill: Mill) -> None:
+    result = await scrape(mill)
+    assert result.families
+    for family in result.families.values():
         assert re.fullmatch(r"batchmill_[a-z_]+", family.name)
         assert family.documentation.endswith(".")
         is_counter = family.type == "counter"
@@ -250,8 +248,8 @@ async def test_names_follow_the_conventions(mill: Mill) -> None:
 # Scrapes
 
 
-class Questions:
-    """How often the database was asked."""
+class QueryCounter:
+    """Counts the queries for gauges."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.count = 0
@@ -264,21 +262,21 @@ class Questions:
         monkeypatch.setattr(OverviewStore, "gauges", counted)
 
 
-async def test_scrapes_at_the_same_time_share_one_question(
+async def test_concurrent_scrapes_share_one_query(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "FRESH_SECONDS", 3_600.0)
-    questions = Questions(monkeypatch)
+    queries = QueryCounter(monkeypatch)
     texts = await asyncio.gather(*(mill.metrics.render() for _ in range(10)))
     assert len(set(texts)) == 1
     await mill.metrics.render()
-    assert questions.count == 1
+    assert queries.count == 1
     monkeypatch.setattr(module, "FRESH_SECONDS", -1.0)
     await mill.metrics.render()
-    assert questions.count == 2
+    assert queries.count == 2
 
 
-async def test_a_database_that_is_away_leaves_what_the_process_counts() -> None:
+async def test_a_scrape_without_the_database_has_the_process_metrics() -> None:
     with packaged_server() as server:
         async with Mill(server.dsn, migrate=True) as mill:
             echo = echo_on(mill)
@@ -286,20 +284,20 @@ async def test_a_database_that_is_away_leaves_what_the_process_counts() -> None:
             async with mill.running(WorkerOptions(upkeep=False)):
                 await (await mill.enqueue(echo, 1)).result()
             await asyncio.to_thread(server.stop)
-            found = await scrape(mill)
-            assert found.value("up") == 0
-            assert found.by("attempts_total", "outcome") == {"completed": 1}
-            assert "batchmill_jobs" not in found.families
+            result = await scrape(mill)
+            assert result.value("up") == 0
+            assert result.by("attempts_total", "outcome") == {"completed": 1}
+            assert "batchmill_jobs" not in result.families
             await asyncio.to_thread(server.start)
-            await came_back(mill)
+            await until_up(mill)
 
 
-async def came_back(mill: Mill) -> None:
+async def until_up(mill: Mill) -> None:
     while (await scrape(mill)).value("up") != 1:
         await asyncio.sleep(0.01)
 
 
-async def test_a_database_that_does_not_answer_in_time_is_not_waited_for(
+async def test_a_scrape_does_not_wait_for_a_slow_database(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, real = asyncio.Event(), OverviewStore.gauges
@@ -316,7 +314,7 @@ async def test_a_database_that_does_not_answer_in_time_is_not_waited_for(
     assert (await scrape(mill)).value("up") == 1
 
 
-async def test_a_mill_opens_by_itself_for_a_scrape(dsn: str) -> None:
+async def test_a_scrape_opens_the_mill(dsn: str) -> None:
     mill = Mill(dsn)
     try:
         assert (await scrape(mill)).value("up") == 1

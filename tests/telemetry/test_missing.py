@@ -1,4 +1,4 @@
-"""Neither package has to be there: everything works the same, and metrics say what is missing."""
+"""Without the optional packages jobs run as usual, and metrics name the missing package."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Read by every Python that has it on its path, so by child processes as well.
+# Python imports this file at startup if it is on the path, also in child processes.
 BLOCKER = """
 import sys
 
@@ -77,14 +77,16 @@ async def run(tmp_path: Path, dsn: str, *words: str) -> subprocess.CompletedProc
     )
 
 
-async def test_everything_works_without_the_packages(tmp_path: Path, dsn: str) -> None:
+async def test_jobs_run_without_the_optional_packages(tmp_path: Path, dsn: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     ran = await run(tmp_path, dsn, "program.py")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.endswith("pip install 'batchmill[metrics]'.\n")
 
 
-async def test_a_worker_asked_for_metrics_says_what_to_install(tmp_path: Path, dsn: str) -> None:
+async def test_a_worker_with_a_metrics_port_names_the_missing_package(
+    tmp_path: Path, dsn: str
+) -> None:
     ran = await run(
         *(tmp_path, dsn, "-m", "batchmill", "worker"),
         *("--app", "tests.cli.shop:mill", "--metrics-port", "0"),

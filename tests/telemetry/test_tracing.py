@@ -1,4 +1,4 @@
-"""One trace shows a job's way: submit, wait and run, whichever processes it went through."""
+"""One trace contains the submit, wait and run of a job, across processes."""
 
 import asyncio
 import json
@@ -55,19 +55,19 @@ def trace_ids(spans: Sequence[ReadableSpan]) -> set[int]:
     return {span.context.trace_id for span in spans if span.context}
 
 
-def is_below(span: ReadableSpan, parent: ReadableSpan) -> bool:
+def is_child_of(span: ReadableSpan, parent: ReadableSpan) -> bool:
     return bool(span.parent and parent.context and span.parent.span_id == parent.context.span_id)
 
 
-def own_span() -> None:
+def create_span() -> None:
     with trace.get_tracer("app").start_as_current_span("inside"):
         pass
 
 
-# The way of a job
+# Spans of a job
 
 
-async def test_one_trace_shows_submit_wait_and_run(
+async def test_one_trace_contains_submit_wait_and_run(
     mill: Mill, dsn: str, exporter: InMemorySpanExporter
 ) -> None:
     echo = echo_on(mill)
@@ -79,7 +79,7 @@ async def test_one_trace_shows_submit_wait_and_run(
             await until(lambda: named(exporter, "wait echo"))
     submit, wait, run = (only(exporter, f"{step} echo") for step in ("submit", "wait", "run"))
     assert submit.parent is None
-    assert is_below(wait, submit) and is_below(run, submit)
+    assert is_child_of(wait, submit) and is_child_of(run, submit)
     assert len(trace_ids([submit, wait, run])) == 1
     assert (submit.kind, run.kind) == (SpanKind.PRODUCER, SpanKind.CONSUMER)
     assert attributes(submit)["messaging.batch.message_count"] == 1
@@ -92,28 +92,28 @@ async def test_one_trace_shows_submit_wait_and_run(
     assert attributes(run)["batchmill.outcome"] == "completed"
     assert wait.start_time and wait.end_time and wait.start_time <= wait.end_time
     assert run.status.status_code is StatusCode.UNSET
-    assert "secret" not in everything(exporter)
+    assert "secret" not in all_spans(exporter)
 
 
-def everything(exporter: InMemorySpanExporter) -> str:
+def all_spans(exporter: InMemorySpanExporter) -> str:
     return "".join(span.to_json() for span in exporter.get_finished_spans())
 
 
-async def test_a_submit_belongs_to_the_span_it_is_made_in(
+async def test_a_submit_is_a_child_of_the_current_span(
     mill: Mill, exporter: InMemorySpanExporter
 ) -> None:
     echo = echo_on(mill)
     with trace.get_tracer("app").start_as_current_span("request"):
         job = await mill.enqueue(echo, 1)
     submit = only(exporter, "submit echo")
-    assert is_below(submit, only(exporter, "request"))
+    assert is_child_of(submit, only(exporter, "request"))
     assert attributes(submit)["batchmill.job_id"] == job.id
     async with mill.running(ALONE):
         await job.result()
-    assert is_below(only(exporter, "run echo"), submit)
+    assert is_child_of(only(exporter, "run echo"), submit)
 
 
-async def test_every_attempt_is_a_run_of_its_own(
+async def test_every_attempt_has_its_own_run_span(
     mill: Mill, exporter: InMemorySpanExporter
 ) -> None:
     @mill.task(retry=QUICK)
@@ -131,17 +131,21 @@ async def test_every_attempt_is_a_run_of_its_own(
     async with mill.running(ALONE):
         await (await mill.enqueue(work)).result()
     runs = named(exporter, "run work")
-    told = [(attributes(s)["batchmill.attempt"], attributes(s)["batchmill.outcome"]) for s in runs]
-    assert told == [(1, "retried"), (2, "snoozed"), (2, "advanced")]
+    outcomes = [
+        (attributes(s)["batchmill.attempt"], attributes(s)["batchmill.outcome"]) for s in runs
+    ]
+    assert outcomes == [(1, "retried"), (2, "snoozed"), (2, "advanced")]
     submit = only(exporter, "submit work")
-    assert all(is_below(span, submit) for span in [*runs, only(exporter, "run rest")])
+    assert all(is_child_of(span, submit) for span in [*runs, only(exporter, "run rest")])
     assert runs[0].status.status_code is StatusCode.ERROR
     assert runs[1].status.status_code is StatusCode.UNSET
     assert attributes(runs[0])["error.type"] == "locked"
-    assert "hunter2" not in everything(exporter)
+    assert "hunter2" not in all_spans(exporter)
 
 
-async def test_failures_are_told_by_their_code(mill: Mill, exporter: InMemorySpanExporter) -> None:
+async def test_spans_of_failed_attempts_have_the_error_code(
+    mill: Mill, exporter: InMemorySpanExporter
+) -> None:
     @mill.task
     async def work(n: int) -> None:
         raise Permanent("Number 4711 is no good.", code="refused")
@@ -153,10 +157,10 @@ async def test_failures_are_told_by_their_code(mill: Mill, exporter: InMemorySpa
     assert (run.status.status_code, run.status.description) == (StatusCode.ERROR, "refused")
     assert attributes(run)["batchmill.outcome"] == "failed"
     assert run.events == ()
-    assert "4711" not in everything(exporter)
+    assert "4711" not in all_spans(exporter)
 
 
-async def test_a_payload_that_does_not_fit_is_a_run_that_failed(
+async def test_an_invalid_payload_has_a_failed_run_span(
     mill: Mill, dsn: str, exporter: InMemorySpanExporter
 ) -> None:
     @mill.task
@@ -169,10 +173,12 @@ async def test_a_payload_that_does_not_fit_is_a_run_that_failed(
         with pytest.raises(JobFailed):
             await mill.job(job.id).result()
     assert only(exporter, "run work").status.status_code is StatusCode.ERROR
-    assert "not a number" not in everything(exporter)
+    assert "not a number" not in all_spans(exporter)
 
 
-async def test_a_run_that_is_cancelled_says_so(mill: Mill, exporter: InMemorySpanExporter) -> None:
+async def test_the_span_of_a_cancelled_run_has_its_outcome(
+    mill: Mill, exporter: InMemorySpanExporter
+) -> None:
     begun = asyncio.Event()
 
     @mill.task
@@ -190,7 +196,7 @@ async def test_a_run_that_is_cancelled_says_so(mill: Mill, exporter: InMemorySpa
     assert run.status.status_code is StatusCode.UNSET
 
 
-async def test_a_submit_that_is_refused_is_told_by_its_code(
+async def test_the_span_of_a_refused_submit_has_the_error_code(
     mill: Mill, exporter: InMemorySpanExporter
 ) -> None:
     @mill.task
@@ -203,10 +209,10 @@ async def test_a_submit_that_is_refused_is_told_by_its_code(
         StatusCode.ERROR,
         "invalid_payload",
     )
-    assert "hunter2" not in everything(exporter)
+    assert "hunter2" not in all_spans(exporter)
 
 
-class Broken(SpanProcessor):
+class FailingProcessor(SpanProcessor):
     def on_start(self, span: Any, parent_context: Any = None) -> None:
         if span.name.startswith("run"):
             raise OSError("The disk is full.")
@@ -216,12 +222,12 @@ class Broken(SpanProcessor):
             raise OSError("The disk is full.")
 
 
-async def test_a_processor_that_breaks_stops_no_job(
+async def test_a_failing_span_processor_does_not_affect_jobs(
     mill: Mill, exporter: InMemorySpanExporter
 ) -> None:
     provider = trace.get_tracer_provider()
     assert isinstance(provider, TracerProvider)
-    provider.add_span_processor(Broken())
+    provider.add_span_processor(FailingProcessor())
     echo = echo_on(mill)
     async with mill.running(ALONE):
         assert await (await mill.enqueue(echo, 1)).result() == 1
@@ -230,13 +236,13 @@ async def test_a_processor_that_breaks_stops_no_job(
 # Where handlers run
 
 
-async def test_an_async_handler_makes_spans_below_its_run(
+async def test_spans_of_an_async_handler_are_children_of_its_run(
     mill: Mill, exporter: InMemorySpanExporter
 ) -> None:
     @mill.task
     async def work(n: int) -> None:
         await asyncio.sleep(0)
-        own_span()
+        create_span()
 
     async with mill.running(ALONE):
         await (await mill.submit(work, range(5))).wait()
@@ -248,21 +254,19 @@ async def test_an_async_handler_makes_spans_below_its_run(
     }
 
 
-async def test_a_handler_in_a_thread_makes_spans_below_its_run(
+async def test_spans_of_a_handler_in_a_thread_are_children_of_its_run(
     mill: Mill, exporter: InMemorySpanExporter
 ) -> None:
     @mill.task
     def work(job: SyncJob) -> None:
-        own_span()
+        create_span()
 
     async with mill.running(ALONE):
         await (await mill.enqueue(work)).result()
-    assert is_below(only(exporter, "inside"), only(exporter, "run work"))
+    assert is_child_of(only(exporter, "inside"), only(exporter, "run work"))
 
 
-async def test_a_thread_keeps_nothing_of_the_handler_before(mill: Mill) -> None:
-    """Neither its span nor what else it has set in its context."""
-
+async def test_each_handler_in_a_thread_has_a_new_context(mill: Mill) -> None:
     @mill.task
     def work(n: int) -> int:
         before = MARK.get()
@@ -273,25 +277,25 @@ async def test_a_thread_keeps_nothing_of_the_handler_before(mill: Mill) -> None:
         assert (await (await mill.submit(work, [1, 2, 3])).results()).values == [0, 0, 0]
 
 
-async def test_a_handler_in_a_process_makes_spans_below_its_run(
+async def test_spans_of_a_handler_in_a_process_are_children_of_its_run(
     mill: Mill, exporter: InMemorySpanExporter, tmp_path: Path
 ) -> None:
-    """And they have been sent when the job has ended: its process may be killed any time."""
+    """They are exported before the job ends, because its process may be killed at any time."""
     mill.tasks.update(traced.mill.tasks)
     async with mill.running(WorkerOptions(processes=1, upkeep=False)):
-        found = await (await mill.enqueue(traced.in_process, str(tmp_path / "spans"))).result()
+        span_id = await (await mill.enqueue(traced.in_process, str(tmp_path / "spans"))).result()
     run = only(exporter, "run in_process")
-    assert run.context and found == f"{run.context.span_id:016x}"
-    assert (tmp_path / "spans").read_text() == f"inside {found}\n"
+    assert run.context and span_id == f"{run.context.span_id:016x}"
+    assert (tmp_path / "spans").read_text() == f"inside {span_id}\n"
 
 
-async def test_a_process_of_a_worker_that_traces_nothing_finds_no_span(mill: Mill) -> None:
+async def test_a_child_process_has_no_span_without_tracing(mill: Mill) -> None:
     mill.tasks.update(traced.mill.tasks)
     async with mill.running(WorkerOptions(processes=1, upkeep=False)):
         assert await (await mill.enqueue(traced.untraced)).result() is False
 
 
-async def test_a_worker_that_was_started_in_a_span_does_not_hand_it_on(
+async def test_a_run_is_not_a_child_of_the_span_that_started_the_worker(
     mill: Mill, exporter: InMemorySpanExporter, sql: psycopg.Connection
 ) -> None:
     echo_on(mill)
@@ -302,10 +306,10 @@ async def test_a_worker_that_was_started_in_a_span_does_not_hand_it_on(
     assert only(exporter, "run echo").parent is None
 
 
-# What carries the trace
+# Trace context
 
 
-async def test_the_trace_is_no_label_of_the_users(
+async def test_users_do_not_see_the_trace_context_in_labels(
     mill: Mill, exporter: InMemorySpanExporter, sql: psycopg.Connection
 ) -> None:
     seen: list[dict[str, Any]] = []
@@ -329,7 +333,7 @@ async def test_the_trace_is_no_label_of_the_users(
     assert [job.labels async for job in batch.jobs()] == [{}]
 
 
-async def test_a_repeated_request_is_the_same_in_another_trace(
+async def test_idempotency_ignores_the_trace_context(
     mill: Mill, exporter: InMemorySpanExporter
 ) -> None:
     echo = echo_on(mill)
@@ -343,7 +347,7 @@ async def test_a_repeated_request_is_the_same_in_another_trace(
         await mill.submit(echo, [2], idempotency_key="k", labels={"a": "b"})
 
 
-async def test_a_program_in_another_language_may_hand_over_its_trace(
+async def test_a_trace_context_can_be_passed_in_sql(
     mill: Mill, exporter: InMemorySpanExporter, sql: psycopg.Connection
 ) -> None:
     echo_on(mill)
@@ -357,7 +361,7 @@ async def test_a_program_in_another_language_may_hand_over_its_trace(
 
 
 @pytest.mark.parametrize("value", ["nonsense", 7, {"deep": []}, None])
-async def test_a_trace_that_cannot_be_read_stops_no_job(
+async def test_an_invalid_trace_context_is_ignored(
     mill: Mill, exporter: InMemorySpanExporter, sql: psycopg.Connection, value: Any
 ) -> None:
     echo_on(mill)
@@ -369,7 +373,7 @@ async def test_a_trace_that_cannot_be_read_stops_no_job(
     assert only(exporter, "run echo").parent is None
 
 
-async def test_submits_from_plain_code_are_traced_too(
+async def test_submits_from_sync_code_are_traced(
     mill: Mill, dsn: str, exporter: InMemorySpanExporter
 ) -> None:
     plain = Mill(dsn)
@@ -387,11 +391,13 @@ async def test_submits_from_plain_code_are_traced_too(
     await asyncio.to_thread(submit)
     request = only(exporter, "request")
     submits = named(exporter, "submit echo")
-    assert len(submits) == 4 and all(is_below(span, request) for span in submits)
+    assert len(submits) == 4 and all(is_child_of(span, request) for span in submits)
     assert (await mill.batches())[0].labels == {}
 
 
-async def test_without_a_provider_nothing_is_carried(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_no_trace_context_is_stored_without_a_provider(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
     assert tracing.spans() is None
     await mill.submit(echo_on(mill), [1])
     assert one(sql, "select labels from batchmill.batches") == ({},)

@@ -1,4 +1,4 @@
-"""Tasks that run in child processes, which import this module to find them."""
+"""Tasks that run in child processes. The child processes import this module."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +12,8 @@ from batchmill import Mill
 mill = Mill("postgresql://nowhere")
 
 
-class File(SpanExporter):
-    """Writes the name of each span, and that of its parent, to a file."""
+class FileExporter(SpanExporter):
+    """Writes the name of each span and the id of its parent to a file."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -28,9 +28,9 @@ class File(SpanExporter):
 
 @mill.task(process=True)
 def in_process(path: str) -> str:
-    """Makes a span of its own; the one that it found."""
+    """Creates a span, and returns the id of the span in which it runs."""
     provider = TracerProvider()
-    provider.add_span_processor(BatchSpanProcessor(File(Path(path))))
+    provider.add_span_processor(BatchSpanProcessor(FileExporter(Path(path))))
     trace.set_tracer_provider(provider)
     with trace.get_tracer("app").start_as_current_span("inside"):
         pass

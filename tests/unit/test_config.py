@@ -1,4 +1,4 @@
-"""What the environment may say, and what is answered to what it may not."""
+"""Settings from the environment and from code, and the messages for invalid values."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def test_seconds_may_have_a_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
         ("BATCHMILL_STATEMENT_TIMEOUT", "0", "a number of seconds from 0.001 to 2147483"),
     ],
 )
-def test_a_value_that_does_not_fit_is_explained(
+def test_an_invalid_value_is_refused_with_the_valid_values(
     name: str, text: str, wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, text)
@@ -54,14 +54,14 @@ def test_a_value_that_does_not_fit_is_explained(
     assert str(refused.value) == f'{name} is "{text}". Set it to {wanted}.'
 
 
-def test_every_value_that_does_not_fit_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_names_every_invalid_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCHMILL_KEEP_ALIVE", "soon")
     monkeypatch.setenv("BATCHMILL_MAX_PARTS", "few")
     with pytest.raises(ConfigurationError, match=r'MAX_PARTS is "few"\. .*KEEP_ALIVE is "soon"\. '):
         ServiceSettings.read()
 
 
-def test_a_pooler_is_one_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_pooler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCHMILL_POOLER", "session")
     with pytest.raises(ConfigurationError) as refused:
         Mill(DSN)
@@ -69,7 +69,7 @@ def test_a_pooler_is_one_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(refused.value) == expected
 
 
-def test_in_code_a_value_is_named_as_it_was_given() -> None:
+def test_an_invalid_value_in_code_is_named_by_its_field() -> None:
     with pytest.raises(ConfigurationError, match=r'^max_parts is "0". Set it to a whole number'):
         ServiceSettings(max_parts=0)
 
@@ -89,7 +89,7 @@ def test_a_secret_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert CANARY not in str(refused.value) + repr(settings)
 
 
-def test_code_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://other/x")
     monkeypatch.setenv("BATCHMILL_HOME", "/other")
     monkeypatch.setenv("BATCHMILL_MAX_PARTS", "7")
@@ -100,7 +100,7 @@ def test_code_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert ServiceSettings().max_parts == 7
 
 
-def test_what_is_empty_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATABASE_URL", "BATCHMILL_HOME", "BATCHMILL_POOLER", "BATCHMILL_APP"):
         monkeypatch.setenv(name, "")
     settings = Settings.read()
@@ -113,13 +113,13 @@ def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert NotifySettings.read().allowed == ("10.2.0.0/16", "127.0.0.1:8123")
 
 
-def test_an_address_ends_without_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trailing_slash_of_the_public_url_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCHMILL_PUBLIC_URL", "https://mill.example/")
     assert ServiceSettings.read().public_url == "https://mill.example"
     assert NotifySettings.read().public_url == "https://mill.example"
 
 
-def test_a_field_is_read_from_its_variable_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_field_is_read_only_from_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("BATCHMILL_DSN", "dsn", "DSN", "database_url"):
         monkeypatch.setenv(name, DSN)
     monkeypatch.delenv("DATABASE_URL", raising=False)
@@ -127,14 +127,14 @@ def test_a_field_is_read_from_its_variable_alone(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_mill_on_the_same_database_has_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every request to the service makes one, and reading the environment takes time."""
+    """Every request to the service creates a mill, and reading the environment takes time."""
     mill = Mill(DSN)
     assert mill.on().settings is mill.settings
     other = mill.on("postgresql://other/x").settings
     assert other == mill.settings.model_copy(update={"dsn": "postgresql://other/x"})
 
 
-def test_heatsync_sends_fewer_mails_unless_the_environment_says_otherwise(
+def test_heatsync_has_lower_mail_limits_unless_the_environment_sets_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("BATCHMILL_MAILS_PER_TENANT", "30")
@@ -142,7 +142,7 @@ def test_heatsync_sends_fewer_mails_unless_the_environment_says_otherwise(
     assert (settings.mails_per_address, settings.mails_per_tenant) == (5, 30)
 
 
-def test_heatsync_reads_by_layout_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heatsync_has_no_ai_settings_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert HeatSyncSettings.read().ai is None
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)

@@ -39,7 +39,7 @@ def at(text: str) -> datetime:
 
 
 def firings(cron: Cron, after: datetime, count: int) -> list[str]:
-    """Local times with their offset, so that a test reads like a wall clock."""
+    """Returns the next firings in local time, with the UTC offset."""
     local = []
     for _ in range(count):
         after = cron.next_after(after)
@@ -63,22 +63,24 @@ class TestExpressions:
     @pytest.mark.parametrize(
         ("expression", "complaint"),
         [
-            ("61 * * * *", 'has a bad minute: "61"'),
-            ("* 24 * * *", 'has a bad hour: "24"'),
-            ("* * 32 * *", 'has a bad day-of-month: "32"'),
-            ("* * * 13 *", 'has a bad month: "13"'),
-            ("* * * * 8", 'has a bad day-of-week: "8"'),
-            ("99 * * * * *", 'has a bad second: "99"'),
-            ("*/0 * * * *", 'has a bad minute: "*/0"'),
-            (f"{'9' * 5000} * * * *", "has a bad minute"),
-            ("* * * *", "has 4 fields; it takes five"),
-            ("", "has 0 fields; it takes five"),
+            ("61 * * * *", 'has an invalid minute: "61"'),
+            ("* 24 * * *", 'has an invalid hour: "24"'),
+            ("* * 32 * *", 'has an invalid day-of-month: "32"'),
+            ("* * * 13 *", 'has an invalid month: "13"'),
+            ("* * * * 8", 'has an invalid day-of-week: "8"'),
+            ("99 * * * * *", 'has an invalid second: "99"'),
+            ("*/0 * * * *", 'has an invalid minute: "*/0"'),
+            (f"{'9' * 5000} * * * *", "has an invalid minute"),
+            ("* * * *", "has 4 fields. It needs five"),
+            ("", "has 0 fields. It needs five"),
             ("0 0 30 2 *", "never fires"),
             ("0 0 31 4,6 *", "never fires"),
             ("0 0 */31 2 1#5", "never fires"),
         ],
     )
-    def test_a_bad_expression_is_refused_with_its_bad_part(self, expression: str, complaint: str):
+    def test_an_invalid_expression_is_refused_with_its_invalid_part(
+        self, expression: str, complaint: str
+    ):
         with pytest.raises(InvalidCron) as refused:
             Cron(expression)
         assert complaint in str(refused.value)
@@ -91,7 +93,7 @@ class TestExpressions:
             Cron("* * * * *", name)
 
     @given(st.text("0123456789*/,-#LWMONFEB \x00é", max_size=30))
-    def test_any_text_is_a_schedule_or_refused(self, expression: str):
+    def test_any_text_is_accepted_or_refused_with_invalid_cron(self, expression: str):
         try:
             Cron(expression)
         except InvalidCron as refused:
@@ -99,7 +101,7 @@ class TestExpressions:
 
 
 class TestClockChanges:
-    def test_a_given_time_that_spring_skips_fires_right_after_the_gap(self):
+    def test_a_fixed_time_that_spring_skips_fires_right_after_the_gap(self):
         berlin = Cron("30 2 * * *", "Europe/Berlin")
         assert firings(berlin, at("2026-03-27 12:00"), 3) == [
             "28 02:30 +0100",
@@ -111,7 +113,7 @@ class TestClockChanges:
         lord_howe = Cron("15 2 * * *", "Australia/Lord_Howe")
         assert firings(lord_howe, at("2026-10-03 12:00"), 2) == ["04 02:30 +1100", "05 02:15 +1100"]
 
-    def test_a_given_time_that_autumn_repeats_fires_once(self):
+    def test_a_fixed_time_that_autumn_repeats_fires_once(self):
         berlin = Cron("30 2 * * *", "Europe/Berlin")
         assert firings(berlin, at("2026-10-24 12:00"), 2) == ["25 02:30 +0200", "26 02:30 +0100"]
         new_york = Cron("30 1 * * *", "America/New_York")
@@ -119,7 +121,7 @@ class TestClockChanges:
         lord_howe = Cron("45 1 * * *", "Australia/Lord_Howe")
         assert firings(lord_howe, at("2026-04-04 12:00"), 2) == ["05 01:45 +1100", "06 01:45 +1030"]
 
-    def test_asked_within_the_second_pass_it_does_not_go_back_to_the_first(self):
+    def test_a_fixed_time_does_not_fire_when_autumn_repeats_the_hour(self):
         second_pass = at("2026-10-25 01:10")
         assert firings(Cron("30 2 * * *", "Europe/Berlin"), second_pass, 1) == ["26 02:30 +0100"]
 
@@ -137,7 +139,7 @@ class TestClockChanges:
             "25 03:00 +0100",
         ]
 
-    def test_a_repeating_expression_goes_on_where_clocks_move_by_half_an_hour(self):
+    def test_a_repeating_expression_continues_after_a_change_of_half_an_hour(self):
         quarterly = Cron("*/15 * * * *", "Australia/Lord_Howe")
         assert firings(quarterly, at("2026-10-03 15:20"), 3) == [
             "04 02:30 +1100",
@@ -168,32 +170,32 @@ class TestMissed:
 
     @pytest.mark.parametrize("missed", Missed)
     @pytest.mark.parametrize("late", [0, 5, 59])
-    def test_a_firing_that_is_seconds_late_was_not_missed(self, missed: Missed, late: int):
+    def test_a_firing_that_is_seconds_late_is_not_missed(self, missed: Missed, late: int):
         now = self.next_at + timedelta(seconds=late)
         assert due(self.hourly, self.next_at, now, missed) == (
             [self.next_at],
             at("2026-01-10 09:00"),
         )
 
-    def test_once_runs_one_for_all_that_were_missed(self):
+    def test_once_fires_one_time_for_all_missed_firings(self):
         assert due(self.hourly, self.next_at, at("2026-01-12 10:30"), Missed.ONCE) == (
             [self.next_at],
             at("2026-01-12 11:00"),
         )
 
-    def test_once_does_not_add_a_missed_one_to_one_that_is_due_now(self):
+    def test_once_ignores_missed_firings_if_one_is_due_now(self):
         assert due(self.hourly, self.next_at, at("2026-01-12 10:00:03"), Missed.ONCE) == (
             [at("2026-01-12 10:00")],
             at("2026-01-12 11:00"),
         )
 
-    def test_skip_goes_on_with_the_next(self):
+    def test_skip_continues_with_the_next_firing(self):
         assert due(self.hourly, self.next_at, at("2026-01-10 10:30"), Missed.SKIP) == (
             [],
             at("2026-01-10 11:00"),
         )
 
-    def test_all_runs_each(self):
+    def test_all_fires_every_missed_firing(self):
         assert due(self.hourly, self.next_at, at("2026-01-10 10:30"), Missed.ALL) == (
             [at("2026-01-10 08:00"), at("2026-01-10 09:00"), at("2026-01-10 10:00")],
             at("2026-01-10 11:00"),
@@ -208,12 +210,12 @@ class TestMissed:
         assert len(rest) == 50
         assert next_at > now
 
-    def test_seconds_between_two_looks_are_all_on_time(self):
+    def test_firings_between_two_checks_are_all_on_time(self):
         every_second = Cron("* * * * * *")
         fired, _ = due(every_second, self.next_at, self.next_at + timedelta(seconds=4))
         assert len(fired) == 5
 
-    def test_years_of_missed_seconds_take_no_time(self):
+    def test_years_of_missed_seconds_fire_at_most_a_hundred_times(self):
         every_second = Cron("* * * * * *")
         now = at("2036-01-10 08:00")
         for missed in Missed:
@@ -238,7 +240,7 @@ class TestMissed:
         assert all(earlier < later for earlier, later in pairwise([start, *fired, next_at]))
 
     @given(crons, moments, st.timedeltas(timedelta(0), timedelta(days=400)))
-    def test_skip_runs_nothing_older_than_the_grace(
+    def test_skip_fires_nothing_older_than_the_grace_period(
         self, cron: Cron, start: datetime, away: timedelta
     ):
         now = start + away
@@ -262,7 +264,7 @@ class TestMissed:
         ("30 0 12 * * *", 86_400),
     ],
 )
-def test_the_shortest_interval_is_that_of_a_burst(expression: str, seconds: float) -> None:
+def test_the_shortest_interval_includes_bursts(expression: str, seconds: float) -> None:
     assert Cron(expression).shortest_interval == seconds
 
 

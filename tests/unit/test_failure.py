@@ -40,7 +40,7 @@ def error_with(**attributes: Any) -> Exception:
 
 
 def library_error(module: str, *names: str) -> Exception:
-    """An error whose classes are named as a library's that is not installed here."""
+    """Returns an error with the class names of a library that need not be installed."""
     kind = Exception
     for name in names:
         kind = type(name, (kind,), {"__module__": module})
@@ -88,8 +88,8 @@ class TestStatus:
         ],
     )
     def test_each_status_has_its_code(self, status: int, code: str, transient: bool):
-        found = classify(error_with(status_code=status))
-        assert (found.code, found.transient) == (code, transient)
+        failed = classify(error_with(status_code=status))
+        assert (failed.code, failed.transient) == (code, transient)
 
     @pytest.mark.parametrize(
         "error",
@@ -102,11 +102,11 @@ class TestStatus:
             urllib.error.HTTPError("http://x", 404, "gone", email.message.Message(), None),
         ],
     )
-    def test_it_is_found_wherever_libraries_keep_it(self, error: Exception):
+    def test_the_status_is_read_from_the_attributes_of_many_libraries(self, error: Exception):
         assert classify(error).code == "not_found"
 
     @pytest.mark.parametrize("status", [200, 302, 0, -1, 1000, "404", None, True])
-    def test_what_is_no_error_status_is_ignored(self, status: object):
+    def test_a_value_that_is_not_an_error_status_is_ignored(self, status: object):
         assert classify(error_with(status_code=status)).code == "unexpected"
 
     def test_a_property_that_raises_is_ignored(self):
@@ -117,7 +117,7 @@ class TestStatus:
 
         assert classify(Awkward()).code == "unexpected"
 
-    def test_it_counts_before_the_type(self):
+    def test_the_status_has_precedence_over_the_type(self):
         error = TimeoutError()
         vars(error)["status_code"] = 404
         assert classify(error).code == "not_found"
@@ -145,14 +145,14 @@ class TestType:
             (SystemExit(SECRET), "unexpected", True),
         ],
     )
-    def test_each_type_has_its_code_and_a_message_that_leaks_nothing(
+    def test_each_type_has_its_code_and_a_message_without_secrets(
         self, error: BaseException, code: str, transient: bool
     ):
-        found = classify(error)
-        assert (found.code, found.transient) == (code, transient)
-        assert SECRET not in found.message
-        assert found.message.endswith(".")
-        assert type(error).__qualname__ in found.detail
+        failed = classify(error)
+        assert (failed.code, failed.transient) == (code, transient)
+        assert SECRET not in failed.message
+        assert failed.message.endswith(".")
+        assert type(error).__qualname__ in failed.detail
 
     @pytest.mark.parametrize(
         ("module", "names", "code"),
@@ -171,22 +171,22 @@ class TestType:
         assert classify(library_error(module, *names)).code == code
 
     @pytest.mark.parametrize("text", ["timeout", "429 Too Many Requests", "Connection refused"])
-    def test_the_text_of_an_error_decides_nothing(self, text: str):
+    def test_the_text_of_an_error_does_not_affect_the_code(self, text: str):
         assert classify(RuntimeError(text)).code == "unexpected"
 
 
 class TestHandlerErrors:
-    def test_their_words_are_the_users(self):
-        found = classify(Transient("The scanner is warming up.", code="scanner", retry_after=30))
-        assert (found.code, found.transient, found.retry_after) == ("scanner", True, 30)
-        assert found.message == "The scanner is warming up."
+    def test_the_values_of_a_handler_error_are_kept(self):
+        failed = classify(Transient("The scanner is warming up.", code="scanner", retry_after=30))
+        assert (failed.code, failed.transient, failed.retry_after) == ("scanner", True, 30)
+        assert failed.message == "The scanner is warming up."
 
-    def test_permanent_is_permanent(self):
-        found = classify(Permanent("The PDF is locked."))
-        assert (found.code, found.transient, found.retry_after) == ("permanent", False, None)
+    def test_a_permanent_error_is_not_transient(self):
+        failed = classify(Permanent("The PDF is locked."))
+        assert (failed.code, failed.transient, failed.retry_after) == ("permanent", False, None)
 
-    def test_an_empty_message_becomes_a_sentence(self):
-        assert classify(Permanent("")).message == "Something unexpected went wrong."
+    def test_an_empty_message_is_replaced(self):
+        assert classify(Permanent("")).message == "An unexpected error occurred."
 
     def test_a_long_message_is_cut(self):
         assert len(classify(Permanent("x" * 10**6)).message) <= MESSAGE_LENGTH
@@ -206,30 +206,30 @@ class TestRules:
     def test_a_rule_matches_by_type_status_or_function(self, match: Any):
         error = KeyError("key")
         vars(error)["status"] = 409
-        found = classify(error, Rule(match, "duplicate", transient=False, message="Done already."))
-        assert (found.code, found.transient, found.message) == (
+        failed = classify(error, Rule(match, "duplicate", transient=False, message="Done already."))
+        assert (failed.code, failed.transient, failed.message) == (
             "duplicate",
             False,
             "Done already.",
         )
 
-    def test_the_first_rule_that_matches_wins_over_everything_built_in(self):
+    def test_the_first_matching_rule_overrides_the_built_in_rules(self):
         rules = [Rule(429, "quota", transient=False), Rule(Exception, "any", transient=True)]
         assert classify(error_with(status=429), *rules).code == "quota"
         assert classify(Permanent("No."), *rules).code == "any"
 
-    def test_a_known_code_lends_its_sentence(self):
+    def test_a_rule_without_a_message_uses_the_message_of_its_code(self):
         known = classify(KeyError(), Rule(KeyError, "not_found", transient=False))
         assert known.message == classify(FileNotFoundError()).message
         unknown = classify(KeyError(), Rule(KeyError, "no_such_swimmer", transient=False))
-        assert unknown.message == "Something unexpected went wrong."
+        assert unknown.message == "An unexpected error occurred."
 
-    def test_a_rule_that_breaks_is_passed_over(self):
+    def test_a_rule_that_raises_is_ignored(self):
         assert classify(TimeoutError(), Rule(lambda _: 1 / 0 > 0, "x", True)).code == "timeout"
 
     @pytest.mark.parametrize("match", [None, "timeout", str, (KeyError, "x")])
-    def test_what_cannot_match_is_refused(self, match: Any):
-        with pytest.raises(InvalidInput, match="A rule matches an exception type"):
+    def test_an_invalid_match_is_refused(self, match: Any):
+        with pytest.raises(InvalidInput, match="A rule must match an exception type"):
             Rule(match, "x", transient=True)
 
 
@@ -254,41 +254,43 @@ class TestRetryAfter:
             (object(), None),
         ],
     )
-    def test_seconds_and_http_dates_within_a_day(self, value: object, seconds: float | None):
+    def test_seconds_and_http_dates_are_read_and_limited_to_a_day(
+        self, value: object, seconds: float | None
+    ):
         assert classify(error_with(status=503, retry_after=value)).retry_after == seconds
 
     @pytest.mark.parametrize("headers", [{"Retry-After": "9"}, {"retry-after": "9"}])
-    def test_it_is_read_from_headers_of_any_case(self, headers: Mapping[str, str]):
+    def test_retry_after_is_read_from_headers_in_any_case(self, headers: Mapping[str, str]):
         response = SimpleNamespace(status_code=429, headers=headers)
         assert classify(error_with(response=response)).retry_after == 9
         assert classify(error_with(status=429, headers=headers)).retry_after == 9
 
-    def test_urllibs_headers_work_too(self):
+    def test_retry_after_is_read_from_headers_of_urllib(self):
         headers = email.message.Message()
         headers["Retry-After"] = "9"
         error = urllib.error.HTTPError("http://x", 429, "slow down", headers, None)
         assert classify(error).retry_after == 9
 
-    def test_a_permanent_failure_has_none(self):
+    def test_a_permanent_failure_has_no_retry_after(self):
         assert classify(error_with(status=404, retry_after=9)).retry_after is None
 
-    def test_headers_that_are_no_mapping_are_ignored(self):
+    def test_headers_that_are_not_a_mapping_are_ignored(self):
         assert classify(error_with(status=429, headers=b"Retry-After: 9")).retry_after is None
 
 
 class TestChainsAndGroups:
-    def test_a_wrapped_error_means_what_its_cause_means(self):
+    def test_a_wrapped_error_has_the_code_of_its_cause(self):
         error = raised(RuntimeError("wrapped"), raised(ValueError(), TimeoutError()))
-        found = classify(error)
-        assert found.code == "timeout"
-        assert "RuntimeError" in found.detail
-        assert "TimeoutError" in found.detail
+        failed = classify(error)
+        assert failed.code == "timeout"
+        assert "RuntimeError" in failed.detail
+        assert "TimeoutError" in failed.detail
 
-    def test_the_outer_error_is_asked_first(self):
+    def test_the_outer_error_has_precedence_over_its_cause(self):
         error = raised(Permanent("Give up.", code="gave_up"), error_with(status=503))
         assert classify(error).code == "gave_up"
 
-    def test_an_error_met_on_the_way_decides_nothing_but_is_told(self):
+    def test_the_context_of_an_error_affects_the_detail_but_not_the_code(self):
         try:
             try:
                 raise FileNotFoundError("cache")
@@ -302,25 +304,25 @@ class TestChainsAndGroups:
             except FileNotFoundError:
                 raise ValueError("bug")  # noqa: B904
         except ValueError as error:
-            found = classify(error)
-        assert found.code == "unexpected"
-        assert "cache" in found.detail
+            failed = classify(error)
+        assert failed.code == "unexpected"
+        assert "cache" in failed.detail
 
-    def test_a_chain_that_bites_its_tail_ends(self):
+    def test_a_circular_chain_of_causes_is_classified(self):
         one, other = ValueError("one"), ValueError("other")
         one.__cause__, other.__cause__ = other, one
         assert classify(one).code == "unexpected"
 
-    def test_a_group_means_what_its_first_leaf_means(self):
+    def test_a_group_has_the_code_of_its_first_leaf(self):
         nested = ExceptionGroup("inner", [TimeoutError(), ConnectionError()])
         assert classify(ExceptionGroup("outer", [nested, MemoryError()])).code == "timeout"
 
     def test_a_group_with_a_permanent_leaf_is_permanent(self):
         nested = ExceptionGroup("inner", [TimeoutError(), Permanent("Locked.", code="locked")])
-        found = classify(ExceptionGroup("outer", [ConnectionError(), nested]))
-        assert (found.code, found.transient, found.message) == ("locked", False, "Locked.")
+        failed = classify(ExceptionGroup("outer", [ConnectionError(), nested]))
+        assert (failed.code, failed.transient, failed.message) == ("locked", False, "Locked.")
 
-    def test_a_group_honours_the_chosen_leafs_retry_after(self):
+    def test_a_group_has_the_retry_after_of_the_chosen_leaf(self):
         group = ExceptionGroup("all", [error_with(status=429, retry_after=5), ValueError()])
         assert classify(group).retry_after == 5
 
@@ -336,17 +338,17 @@ class TestText:
         assert "test_failure.py" in detail
 
     @pytest.mark.parametrize("unit", ["x", "x\n", "\0", "\ud800"])
-    def test_fifty_megabytes_are_cut_quickly_at_both_ends_kept(self, unit: str):
+    def test_fifty_megabytes_are_shortened_quickly_and_both_ends_are_kept(self, unit: str):
         text = "head" + unit * (50_000_000 // len(unit)) + "tail"
         error = ExceptionGroup("all", [raised(Permanent(text))])
         started = time.perf_counter()
-        found = classify(error)
+        failed = classify(error)
         assert time.perf_counter() - started < 0.5
-        assert len(found.detail) <= DETAIL_LENGTH
-        assert "head" in found.detail
-        assert "tail" in found.detail
+        assert len(failed.detail) <= DETAIL_LENGTH
+        assert "head" in failed.detail
+        assert "tail" in failed.detail
 
-    def test_a_long_text_does_not_push_out_the_rest(self):
+    def test_a_long_text_does_not_displace_the_cause(self):
         cause = raised(KeyError("x" * 50_000))
         detail = classify(raised(ValueError("x" * 50_000 + "end of text"), cause)).detail
         assert "end of text" in detail
@@ -360,23 +362,23 @@ class TestText:
 
         with pytest.raises(ValueError) as caught:
             dig(500)
-        found = classify(caught.value)
-        assert len(found.detail) <= DETAIL_LENGTH
-        assert "bottom" in found.detail
+        failed = classify(caught.value)
+        assert len(failed.detail) <= DETAIL_LENGTH
+        assert "bottom" in failed.detail
 
-    def test_an_error_without_a_text_still_means_something(self):
+    def test_an_error_whose_text_raises_is_classified(self):
         class Mute(TimeoutError):
             def __str__(self) -> str:
                 raise RuntimeError("no text")
 
-        found = classify(raised(Mute()))
-        assert found.code == "timeout"
-        assert "Mute: (its text cannot be had)" in found.detail
+        failed = classify(raised(Mute()))
+        assert failed.code == "timeout"
+        assert "Mute: (the text of the error is not available)" in failed.detail
 
-    def test_everything_is_storable(self):
-        found = classify(Transient("a\0b\ud800c", code="x\0"))
-        assert (found.code, found.message) == ("x\ufffd", "a\ufffdb\ufffdc")
-        assert "a\ufffdb\ufffdc" in found.detail
+    def test_code_message_and_detail_are_storable(self):
+        failed = classify(Transient("a\0b\ud800c", code="x\0"))
+        assert (failed.code, failed.message) == ("x\ufffd", "a\ufffdb\ufffdc")
+        assert "a\ufffdb\ufffdc" in failed.detail
 
     @given(st.text(st.characters(exclude_categories=[])))
     def test_storable_text_keeps_its_length_and_encodes(self, text: str):

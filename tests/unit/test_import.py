@@ -1,4 +1,4 @@
-"""What an import brings along: a command line or a web server pays for it at every start."""
+"""Imports load only what they need, because they delay every start of a program."""
 
 import subprocess
 import sys
@@ -24,13 +24,11 @@ WORKERS = {"batchmill.worker", "batchmill.embedded", "batchmill.maintenance", "m
         ),
     ],
 )
-def test_an_import_does_not_bring_along_what_it_does_not_need(
-    statement: str, unwanted: set[str]
-) -> None:
+def test_an_import_does_not_load_unneeded_modules(statement: str, unwanted: set[str]) -> None:
     assert loaded_by(statement) & unwanted == set()
 
 
-def test_names_that_come_later_are_the_real_ones() -> None:
+def test_lazily_imported_names_are_the_real_objects() -> None:
     assert batchmill.WorkerOptions is WorkerOptions
     assert set(batchmill.__all__) <= set(dir(batchmill))
     assert not hasattr(batchmill, "Nothing")

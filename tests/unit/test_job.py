@@ -17,19 +17,19 @@ def test_a_job_ends_completed_failed_or_cancelled():
     assert {JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED} == FINAL
 
 
-def test_only_a_retry_leaves_a_final_state_and_only_a_failed_one():
+def test_only_failed_jobs_leave_their_final_state():
     ways_out = {(state, after) for state in FINAL for after in TRANSITIONS[state]}
     assert ways_out == {(JobState.FAILED, JobState.READY)}
 
 
 @given(states, states)
-def test_nothing_completes_or_fails_without_running(before: JobState, after: JobState):
+def test_only_running_jobs_complete_or_fail(before: JobState, after: JobState):
     if after in TRANSITIONS[before] and after in {JobState.COMPLETED, JobState.FAILED}:
         assert before is JobState.RUNNING
 
 
 @given(states)
-def test_whatever_has_not_ended_can_be_cancelled(state: JobState):
+def test_all_jobs_that_have_not_ended_can_be_cancelled(state: JobState):
     assert (JobState.CANCELLED in TRANSITIONS[state]) is not state.is_final
 
 
@@ -41,5 +41,5 @@ def test_every_state_can_be_reached_from_the_start():
 
 
 @pytest.mark.parametrize("state", list(JobState))
-def test_an_event_tells_of_every_state(state: JobState):
+def test_every_state_has_an_event(state: JobState):
     assert state in STATE_AFTER.values()

@@ -1,4 +1,4 @@
-"""What import-linter cannot see: queries are named by strings."""
+"""Checks a rule that import-linter cannot see, because queries are named by strings."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ METHODS = {"rows", "row", "value", "page", "value_unless_locked"}
 
 
 def named_queries(tree: ast.AST) -> Iterator[str]:
-    """The names of queries that are the first argument of a call that runs one."""
+    """Yields the names of queries that are the first argument of a call."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(
@@ -23,12 +23,12 @@ def named_queries(tree: ast.AST) -> Iterator[str]:
 
 def test_only_the_store_names_queries() -> None:
     outside = [path for path in SOURCE.rglob("*.py") if SOURCE / "store" not in path.parents]
-    found = {
+    violations = {
         (path.relative_to(SOURCE).as_posix(), name)
         for path in outside
         for name in named_queries(ast.parse(path.read_text()))
     }
-    assert found == set()
+    assert violations == set()
 
 
 def test_calls_that_name_a_query_are_recognised() -> None:

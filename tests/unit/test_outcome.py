@@ -23,7 +23,7 @@ def failure(*, transient: bool = True, retry_after: float | None = None) -> Fail
     return Failure("busy", transient, "Come back later.", "503 at line 7", retry_after)
 
 
-def test_a_transient_failure_is_tried_again_after_the_policys_delay():
+def test_a_transient_failure_is_retried_after_the_delay_of_the_policy():
     ended = outcome.failed(claim(2), failure(), RETRY, MIDDLE)
     assert (ended.kind, ended.delay) == ("retry", 20)
 
@@ -33,15 +33,15 @@ def test_the_last_attempt_fails_the_job():
     assert (ended.kind, ended.delay) == ("failed", None)
 
 
-def test_a_permanent_failure_is_not_tried_again():
+def test_a_permanent_failure_is_not_retried():
     assert outcome.failed(claim(), failure(transient=False), RETRY, MIDDLE).kind == "failed"
 
 
-@pytest.mark.parametrize(("asked", "waited"), [(5, 10), (60, 60), (0, 10), (9_000, 3_600)])
-def test_what_the_server_asks_for_lengthens_the_delay_up_to_the_cap_and_never_shortens_it(
-    asked: float, waited: float
+@pytest.mark.parametrize(("retry_after", "delay"), [(5, 10), (60, 60), (0, 10), (9_000, 3_600)])
+def test_retry_after_extends_the_delay_up_to_the_cap_and_never_shortens_it(
+    retry_after: float, delay: float
 ):
-    assert outcome.failed(claim(), failure(retry_after=asked), RETRY, MIDDLE).delay == waited
+    assert outcome.failed(claim(), failure(retry_after=retry_after), RETRY, MIDDLE).delay == delay
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.floats(0, 1, exclude_max=True))
@@ -50,7 +50,7 @@ def test_a_job_gets_exactly_the_attempts_of_its_policy(attempts: int, attempt: i
     assert (ended.kind == "retry") == (attempt < attempts)
 
 
-def test_the_error_keeps_what_users_and_operators_may_see_apart():
+def test_an_error_has_a_message_for_users_and_a_detail_for_operators():
     ended = outcome.failed(claim(), failure(), RETRY, MIDDLE)
     assert ended.error == {
         "code": "busy",
@@ -60,14 +60,14 @@ def test_the_error_keeps_what_users_and_operators_may_see_apart():
     }
 
 
-def test_a_lost_worker_is_a_transient_failure_that_counts():
+def test_a_lost_worker_counts_as_a_transient_failure():
     assert outcome.lost(claim(1), RETRY, MIDDLE).kind == "retry"
     last = outcome.lost(claim(3), RETRY, MIDDLE)
     assert last.kind == "failed"
     assert last.error and last.error["code"] == "worker_lost"
 
 
-def test_what_cannot_be_stored_fails_with_a_detail_that_can():
+def test_an_unstorable_result_fails_the_job_with_a_storable_detail():
     ended = outcome.unstorable(claim(), "NUL \0 and \ud800" + "x" * 100_000)
     assert ended.kind == "failed"
     assert ended.error is not None
@@ -77,6 +77,6 @@ def test_what_cannot_be_stored_fails_with_a_detail_that_can():
 
 
 @pytest.mark.parametrize("seconds", [-1, math.inf, math.nan, 86_400 * 367])
-def test_a_snooze_has_an_end(seconds: float):
-    with pytest.raises(InvalidInput, match="A snooze lasts from 0 seconds to a year, not"):
+def test_a_snooze_with_invalid_seconds_is_refused(seconds: float):
+    with pytest.raises(InvalidInput, match="A snooze must be from 0 seconds to 1 year, not"):
         Snooze(seconds)

@@ -75,13 +75,13 @@ def refusal(annotation: Any, value: Any) -> tuple[str, str]:
 
 class TestRoundTrip:
     @pytest.mark.parametrize("annotation", [None, type(None), Any, int | None])
-    def test_nothing(self, annotation: Any):
+    def test_none(self, annotation: Any):
         codec = Codec(annotation)
         assert codec.dump(None) == "null"
         assert codec.load("null") is None
 
     @pytest.mark.parametrize(("annotation", "value"), [(None, 1), (int, None)])
-    def test_nothing_is_not_something(self, annotation: Any, value: Any):
+    def test_none_and_values_do_not_replace_each_other(self, annotation: Any, value: Any):
         assert refusal(annotation, value)[0] == "$"
 
     @given(json_values)
@@ -158,7 +158,7 @@ class TestRoundTrip:
         text = Codec().dump({"sheet": Sheet(url="u"), "when": datetime(2026, 1, 1)})
         assert from_json(text)["sheet"]["url"] == "u"
 
-    def test_aliases_and_computed_fields_come_back(self):
+    def test_aliases_are_written_and_computed_fields_are_not(self):
         class Page(BaseModel):
             number: int = Field(alias="pageNumber")
             model_config = ConfigDict(extra="forbid")
@@ -197,17 +197,17 @@ class TestRefusals:
             (Literal["a", "b"], "c", "$"),
         ],
     )
-    def test_the_path_leads_to_the_place(self, annotation: Any, value: Any, path: str):
+    def test_the_path_points_to_the_invalid_value(self, annotation: Any, value: Any, path: str):
         assert refusal(annotation, value)[0] == path
 
-    def test_an_instance_that_was_never_validated_is(self):
+    def test_an_unvalidated_instance_is_validated(self):
         assert refusal(Point, Point(x="far"))[0] == "$.x"  # pyright: ignore[reportArgumentType]
         assert refusal(Meet, Meet.model_construct(sheets=[Sheet.model_construct(url=1)])) == (
             "$.sheets[0].url",
             "Input should be a valid string",
         )
 
-    def test_what_could_be_written_but_not_read_is_refused(self):
+    def test_a_value_that_could_not_be_read_back_is_refused(self):
         class Lopsided(BaseModel):
             number: int = Field(validation_alias=AliasChoices("in", "into"))
 
@@ -227,7 +227,7 @@ class TestRefusals:
             (list[float], [1.0, math.nan], "$[1]"),
         ],
     )
-    def test_a_number_that_json_does_not_have(self, annotation: Any, value: Any, path: str):
+    def test_a_number_that_is_not_finite_is_refused(self, annotation: Any, value: Any, path: str):
         assert refusal(annotation, value) == (path, "Input should be a finite number")
 
     @pytest.mark.parametrize("bad", ["a\0b", "a\ud800b"])
@@ -243,17 +243,19 @@ class TestRefusals:
             (list[Sheet], lambda text: [Sheet.model_construct(url=text)], "$[0].url"),
         ],
     )
-    def test_text_that_postgres_cannot_hold(self, annotation: Any, wrap: Any, path: str, bad: str):
-        found, reason = refusal(annotation, wrap(bad))
-        assert found == path.format(json.dumps(bad))
+    def test_text_that_postgres_cannot_store_is_refused(
+        self, annotation: Any, wrap: Any, path: str, bad: str
+    ):
+        refused_path, reason = refusal(annotation, wrap(bad))
+        assert refused_path == path.format(json.dumps(bad))
         assert "NUL character or a lone surrogate" in reason or "unicode string" in reason
 
-    def test_a_type_that_writes_itself_as_text_postgres_cannot_hold(self):
+    def test_a_value_whose_text_postgres_cannot_store_is_refused(self):
         assert refusal(list[Path], [Path("a\0b")])[0] == "$[0]"
         assert "surrogates not allowed" in refusal(list[Path], [Path("a\ud800b")])[1]
 
     @pytest.mark.parametrize("annotation", [Any, list[Any] | dict[str, Any]])
-    def test_nesting_ends_at_a_hundred_levels(self, annotation: Any):
+    def test_nesting_over_a_hundred_levels_is_refused(self, annotation: Any):
         codec = Codec(annotation)
         assert codec.load(codec.dump(nested(DEEPEST))) == nested(DEEPEST)
         for depth in (DEEPEST + 1, 201, 256, 5000):
@@ -265,7 +267,7 @@ class TestRefusals:
     def test_brackets_inside_text_are_not_nesting(self):
         assert Codec().load(Codec().dump("[" * 1000)) == "[" * 1000
 
-    def test_many_shallow_containers_are_fine(self):
+    def test_many_shallow_containers_are_accepted(self):
         assert len(Codec().load(Codec().dump([[]] * 1000))) == 1000
 
     @pytest.mark.parametrize(
@@ -279,31 +281,31 @@ class TestRefusals:
             ({'\\"': {"ä\\\\": [{"}": "]"}]}}, 4),
         ],
     )
-    def test_how_deep_a_text_is_nested(self, value: Any, depth: int):
+    def test_the_depth_of_a_text_is_measured(self, value: Any, depth: int):
         for text in (json.dumps(value), json.dumps(value, indent=1, ensure_ascii=False)):
             assert not is_deeper(text, depth)
             assert depth == 0 or is_deeper(text, depth - 1)
 
-    def test_data_that_contains_itself(self):
+    def test_data_that_contains_itself_is_refused(self):
         loop: list[Any] = []
         loop += [loop, loop]
         assert refusal(Any, {"loop": loop}) == ("$", "Input is nested more than 100 levels deep")
 
-    def test_what_json_has_no_form_for(self):
+    def test_a_value_that_json_cannot_represent_is_refused(self):
         path, reason = refusal(Any, {"a": object()})
         assert path == "$"
         assert "cannot be written as JSON" in reason
 
-    def test_a_type_that_json_has_no_form_for(self):
-        with pytest.raises(InvalidInput, match=r"Socket.* cannot be carried as JSON: Unable"):
+    def test_a_type_that_json_cannot_represent_is_refused(self):
+        with pytest.raises(InvalidInput, match=r"Socket.* cannot be converted to JSON: Unable"):
             Codec(type("Socket", (), {}))
 
     @pytest.mark.parametrize("text", ["", "{", "[1,]", "nul", '"\\ud800"', b"\xff"])
-    def test_text_that_is_not_json(self, text: str | bytes):
+    def test_text_that_is_not_json_is_refused(self, text: str | bytes):
         with pytest.raises(InvalidPayload, match=r"\$: Invalid JSON"):
             Codec().load(text)
 
-    def test_loading_checks_the_type_too(self):
+    def test_loading_checks_the_type(self):
         with pytest.raises(InvalidPayload, match=r"\$\.url: Field required"):
             Codec(Sheet).load("{}")
         with pytest.raises(
@@ -313,7 +315,7 @@ class TestRefusals:
 
 
 class TestSize:
-    def test_the_limit_itself_fits(self):
+    def test_a_payload_over_the_limit_is_refused(self):
         text = "x" * (LIMIT - 2)
         assert len(Codec(str).dump(text)) == LIMIT
         with pytest.raises(PayloadTooLarge) as refused:
@@ -322,7 +324,7 @@ class TestSize:
             "The payload is 1,048,577 bytes of JSON; the limit is 1,048,576."
         )
 
-    def test_it_counts_bytes_of_utf8(self):
+    def test_the_limit_counts_bytes_of_utf8(self):
         assert Codec(str).dump("é", limit=4) == '"é"'
         with pytest.raises(PayloadTooLarge):
             Codec(str).dump("é", limit=3)

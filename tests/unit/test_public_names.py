@@ -1,4 +1,4 @@
-"""What users may import, and nothing more."""
+"""The names that users may import, and no others."""
 
 import re
 
@@ -99,12 +99,12 @@ def test_the_public_names_are_exactly_these() -> None:
     assert batchmill.__all__ == NAMES
 
 
-def test_the_public_names_are_sorted_and_there() -> None:
+def test_the_public_names_are_sorted_and_exist() -> None:
     assert sorted(batchmill.__all__) == batchmill.__all__
     assert all(hasattr(batchmill, name) for name in batchmill.__all__)
 
 
-def test_the_errors_are_the_ones_that_are_drawn() -> None:
+def test_the_drawn_hierarchy_of_errors_is_correct() -> None:
     assert errors.__doc__ is not None
     drawn = DRAWN.findall(errors.__doc__)
     assert drawn[0] == ("", "BatchmillError")
@@ -120,16 +120,16 @@ def test_the_errors_are_the_ones_that_are_drawn() -> None:
 def test_every_error_is_drawn_and_public() -> None:
     assert errors.__doc__ is not None
     drawn = {name for _, name in DRAWN.findall(errors.__doc__)}
-    made = {
+    defined = {
         name
         for name, value in vars(errors).items()
         if isinstance(value, type) and issubclass(value, errors.BatchmillError)
     }
-    assert made - drawn == {"HandlerError"}, "It only holds what others share."
+    assert defined - drawn == {"HandlerError"}, "HandlerError is only a base class."
     assert drawn <= set(batchmill.__all__)
 
 
-def test_every_error_has_a_code_of_its_own() -> None:
-    found = [getattr(errors, name) for name in batchmill.__all__ if hasattr(errors, name)]
-    codes = [error.code for error in found]
+def test_every_error_has_a_unique_code() -> None:
+    public = [getattr(errors, name) for name in batchmill.__all__ if hasattr(errors, name)]
+    codes = [error.code for error in public]
     assert len(set(codes)) == len(codes)

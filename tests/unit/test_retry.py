@@ -25,7 +25,7 @@ def delays(retry: Retry, count: int) -> list[float]:
     return [retry.delay(attempt, MIDDLE) for attempt in range(1, count + 1)]
 
 
-def test_attempts_count_the_first_one():
+def test_the_first_attempt_counts():
     retry = Retry(attempts=4)
     assert [retry.exhausted(attempt) for attempt in (1, 3, 4, 5)] == [False, False, True, True]
 
@@ -40,15 +40,15 @@ def test_attempts_count_the_first_one():
         (Retry(base=0), [0, 0, 0]),
     ],
 )
-def test_the_policies_that_users_ask_for(retry: Retry, expected: list[float]):
+def test_common_policies_have_the_expected_delays(retry: Retry, expected: list[float]):
     assert delays(retry, len(expected)) == expected
 
 
-def test_no_base_is_no_delay_however_often_it_failed():
+def test_a_base_of_zero_means_no_delay_for_any_attempt():
     assert Retry(base=0).delay(10**6, MIDDLE) == 0
 
 
-def test_jitter_spreads_the_capped_delay_to_both_sides():
+def test_jitter_shortens_or_extends_the_capped_delay():
     retry = Retry(base=60, cap=3600, jitter=0.2)
     assert retry.delay(20, 0.0) == pytest.approx(2880)
     assert retry.delay(20, math.nextafter(1, 0)) == pytest.approx(4320)
@@ -67,24 +67,24 @@ def test_a_later_attempt_never_waits_less(retry: Retry, attempt: int, random: fl
 
 
 @given(policies)
-def test_a_policy_survives_json(retry: Retry):
+def test_a_policy_can_be_written_as_json_and_read_back(retry: Retry):
     assert Retry.from_json(json.loads(json.dumps(retry.to_json()))) == retry
 
 
 @pytest.mark.parametrize("attempts", [0, -1, 1.5, "3", None])
 def test_attempts_must_be_a_whole_number_from_one(attempts: object):
-    with pytest.raises(InvalidInput, match="attempts must be a whole number from 1 on"):
+    with pytest.raises(InvalidInput, match="attempts must be a whole number of at least 1"):
         replace(Retry(), attempts=attempts)
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "range_named"),
+    ("field", "value", "valid_range"),
     [
         ("base", -1, "from 0 to 31,536,000"),
         ("base", math.nan, "from 0 to 31,536,000"),
         ("base", "1", "from 0 to 31,536,000"),
-        ("factor", 0.5, "from 1 on"),
-        ("factor", math.inf, "from 1 on"),
+        ("factor", 0.5, "of at least 1"),
+        ("factor", math.inf, "of at least 1"),
         ("cap", -1, "from 0 to 31,536,000"),
         ("cap", None, "from 0 to 31,536,000"),
         ("cap", 1e300, "from 0 to 31,536,000"),
@@ -92,7 +92,9 @@ def test_attempts_must_be_a_whole_number_from_one(attempts: object):
         ("jitter", 1.1, "from 0 to 1"),
     ],
 )
-def test_a_number_out_of_range_is_named_with_its_range(field: str, value: object, range_named: str):
+def test_a_number_out_of_range_is_refused_with_the_range(
+    field: str, value: object, valid_range: str
+):
     with pytest.raises(InvalidInput) as refused:
         replace(Retry(), **{field: value})
-    assert str(refused.value) == f"{field} must be a number {range_named}, not {value!r}."
+    assert str(refused.value) == f"{field} must be a number {valid_range}, not {value!r}."

@@ -1,4 +1,4 @@
-"""What a submit sends: calls of bounded size, items, digests, and options that fit."""
+"""What a submit sends: calls of limited size, items, digests, and options."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batchmill import submission
+from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.payload import Codec
-from batchmill.domain.signature import Signature
 from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidLimit, InvalidPayload
 from batchmill.registry import Registry
@@ -34,7 +34,7 @@ def double(n: int) -> int:
 
 
 def task(**options: Any) -> Task[..., Any]:
-    signature = Signature.of(double)
+    signature = HandlerSignature.of(double)
     codecs = {"payload": Codec(signature.payload), "result": Codec(signature.result)}
     return Task("double", double, signature, place=Place.THREAD, **codecs, **options)
 
@@ -42,7 +42,7 @@ def task(**options: Any) -> Task[..., Any]:
 def sent(
     items: Iterable[Any], /, *, to: Task[..., Any] | None = None, **options: Any
 ) -> list[tuple[list[Any], dict[str, Any]]]:
-    """The items and options of each call; the database answers the first as if all were new."""
+    """Returns the items and options of each call. The first answer is that of a new batch."""
     under_way = Submission(to or task(), options)  # pyright: ignore[reportArgumentType]
     calls = made(under_way, items, {"batch_id": "b"})
     return [(json.loads(call["items"]), json.loads(call["options"])) for call in calls]
@@ -51,7 +51,7 @@ def sent(
 def made(
     under_way: Submission, items: Iterable[Any] | AsyncIterable[Any], answer: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """The calls that a submission makes if the first gets this answer."""
+    """Returns the calls that a submission makes if the first one gets this answer."""
 
     async def collect() -> list[dict[str, Any]]:
         calls: list[dict[str, Any]] = []
@@ -68,7 +68,7 @@ def digest(items: Iterable[Any], /, **options: Any) -> str:
     return sent(items, idempotency_key="k", **options)[-1][1]["digest"]
 
 
-# Calls of bounded size.
+# Calls of limited size.
 
 
 def test_a_small_batch_is_one_call():
@@ -78,7 +78,7 @@ def test_a_small_batch_is_one_call():
 
 
 @given(st.integers(1, 40), st.integers(1, 10))
-def test_a_large_batch_comes_in_several_calls_and_none_of_it_is_lost(count: int, most: int):
+def test_a_large_batch_is_sent_in_several_calls_without_losing_items(count: int, most: int):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(submission, "CALL_JOBS", most)
         calls = sent(range(count))
@@ -88,25 +88,25 @@ def test_a_large_batch_comes_in_several_calls_and_none_of_it_is_lost(count: int,
     assert [options.get("batch_id") for _, options in calls] == [None] + ["b"] * (len(calls) - 1)
 
 
-def test_large_payloads_fill_a_call_sooner():
-    anything = Task("any", double, Signature.of(double), Codec(), Codec(), Place.THREAD)
+def test_calls_with_large_payloads_have_fewer_items():
+    anything = Task("any", double, HandlerSignature.of(double), Codec(), Codec(), Place.THREAD)
     calls = sent(["x" * 250_000] * 9, to=anything)
     assert [len(items) for items, _ in calls] == [4, 4, 1]
 
 
-def test_nothing_is_no_batch():
+def test_an_empty_batch_is_refused():
     with pytest.raises(InvalidInput, match="There is nothing to submit"):
         sent([])
 
 
-def test_a_batch_has_a_largest_size(monkeypatch: pytest.MonkeyPatch):
+def test_a_batch_over_the_limit_of_jobs_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(submission, "MOST_JOBS", 3)
     sent(range(3))
-    with pytest.raises(InvalidInput, match="A batch holds at most 3 jobs"):
+    with pytest.raises(InvalidInput, match="A batch can have at most 3 jobs"):
         sent(range(4))
 
 
-def test_items_may_come_one_by_one_from_an_async_generator():
+def test_items_can_come_from_an_async_generator():
     async def numbers() -> AsyncIterator[int]:
         for n in range(3):
             yield n
@@ -115,8 +115,8 @@ def test_items_may_come_one_by_one_from_an_async_generator():
     assert json.loads(call["items"]) == [0, 1, 2]
 
 
-class Answers:
-    """A store with given answers, which records its transactions."""
+class FakeStore:
+    """A store that returns given answers and reports its transactions."""
 
     def __init__(
         self,
@@ -134,12 +134,12 @@ class Answers:
         return nullcontext()
 
 
-def send_to(store: Answers, items: Any, **options: Unpack[BatchOptions]) -> None:
+def send_to(store: FakeStore, items: Any, **options: Unpack[BatchOptions]) -> None:
     submission = Submission(task(), options)
     asyncio.run(send(cast(SubmissionStore, store), submission, items, tenant="default"))
 
 
-def test_a_call_is_made_while_the_next_is_written(monkeypatch: pytest.MonkeyPatch):
+def test_the_next_call_is_prepared_while_a_call_is_in_flight(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(submission, "CALL_JOBS", 2)
     monkeypatch.setattr(submission, "HANDFUL", 1)
     log: list[str] = []
@@ -152,13 +152,13 @@ def test_a_call_is_made_while_the_next_is_written(monkeypatch: pytest.MonkeyPatc
         return {"batch_id": "b"}
 
     items = (log.append(f"read {n}") or n for n in range(6))
-    send_to(Answers(answer), items)
+    send_to(FakeStore(answer), items)
     answered = log.index("answered [2,3]")
     assert log.index("made [2,3]") < log.index("read 5") < answered
     assert answered < log.index("made [4,5]") < log.index("answered [4,5]")
 
 
-def test_a_bad_item_ends_the_call_under_way_before_the_transaction(
+def test_an_invalid_item_cancels_the_call_in_flight(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(submission, "CALL_JOBS", 2)
@@ -174,12 +174,12 @@ def test_a_bad_item_ends_the_call_under_way_before_the_transaction(
         return {"batch_id": "b"}
 
     with pytest.raises(InvalidPayload, match="item 5"):
-        send_to(Answers(answer), [0, 1, 2, 3, 4, "five"])
+        send_to(FakeStore(answer), [0, 1, 2, 3, 4, "five"])
     assert log == ["ended [0,1]", "ended [2,3]"]
 
 
 @pytest.mark.parametrize(("items", "large"), [(range(2), False), (range(3), True)])
-def test_a_transaction_knows_whether_it_makes_several_calls(
+def test_a_transaction_of_several_calls_is_marked_as_large(
     items: Iterable[int], large: bool, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(submission, "CALL_JOBS", 2)
@@ -188,12 +188,12 @@ def test_a_transaction_knows_whether_it_makes_several_calls(
     async def answer(call: dict[str, Any]) -> dict[str, Any]:
         return {"batch_id": "b"}
 
-    store = Answers(answer, begun.append)
+    store = FakeStore(answer, begun.append)
     send_to(store, items, idempotency_key="k")
     assert begun == [large]
 
 
-def test_nothing_of_a_large_body_is_read_before_there_is_a_connection(
+def test_a_large_body_is_read_after_the_transaction_begins(
     monkeypatch: pytest.MonkeyPatch,
 ):
     log: list[str] = []
@@ -205,13 +205,13 @@ def test_nothing_of_a_large_body_is_read_before_there_is_a_connection(
         log.append("read")
         yield [1]
 
-    store = Answers(answer, lambda large: log.append("begun"))
+    store = FakeStore(answer, lambda large: log.append("begun"))
     for large in (False, True):
         send_to(store, Blocks(read(), large=large), idempotency_key="k")
     assert log == ["read", "begun", "begun", "read"]
 
 
-def test_what_was_not_checked_here_is_left_to_the_database():
+def test_payloads_of_unregistered_tasks_are_not_marked_as_checked():
     elsewhere = Registry().find("elsewhere")
     ((_, options),) = sent([1], to=elsewhere)
     assert "checked" not in options
@@ -247,8 +247,8 @@ def test_a_call_is_bare_unless_one_of_its_items_has_options(monkeypatch: pytest.
     assert ["bare" in options for _, options in calls] == [True, False, True]
 
 
-def test_items_are_read_no_further_ahead_than_they_are_sent():
-    """An iterable may hold more than fits into memory."""
+def test_items_are_read_one_call_at_a_time():
+    """An iterable may have more items than fit into memory."""
     read: list[int] = []
     under_way = Submission(task(), {})
 
@@ -257,7 +257,7 @@ def test_items_are_read_no_further_ahead_than_they_are_sent():
             await anext(calls)
 
     asyncio.run(first_call())
-    # The next one tells that this call is not the last.
+    # One more item shows that this call is not the last.
     assert len(read) == submission.CALL_JOBS + 1
 
 
@@ -266,7 +266,7 @@ def test_an_item_of_a_keyed_task_carries_its_key():
     assert items == [{"payload": 7, "key": "mod 1"}]
 
 
-def test_an_item_that_does_not_fit_is_named():
+def test_an_invalid_item_is_refused_with_its_number():
     with pytest.raises(InvalidPayload) as refused:
         sent([1, 2, "three"])
     assert refused.value.path == "item 2: $"
@@ -275,7 +275,7 @@ def test_an_item_that_does_not_fit_is_named():
 # Idempotency.
 
 
-def test_the_same_request_has_the_same_digest_however_it_is_cut_into_calls():
+def test_the_digest_does_not_depend_on_the_size_of_calls():
     whole = digest(range(10))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(submission, "CALL_JOBS", 3)
@@ -293,11 +293,11 @@ def test_the_same_request_has_the_same_digest_however_it_is_cut_into_calls():
         ([1, Item(2, priority=1)], {}),
     ],
 )
-def test_another_request_has_another_digest(items: list[Any], options: dict[str, Any]):
+def test_different_requests_have_different_digests(items: list[Any], options: dict[str, Any]):
     assert digest(items, **options) != digest([1, 2])
 
 
-def test_a_repeated_request_is_sent_no_further_than_needed(monkeypatch: pytest.MonkeyPatch):
+def test_a_repeated_request_sends_only_its_first_call(monkeypatch: pytest.MonkeyPatch):
     earlier = digest(range(9))
     monkeypatch.setattr(submission, "CALL_JOBS", 2)
     under_way = Submission(task(), {"idempotency_key": "k"})
@@ -316,10 +316,10 @@ def test_a_repeated_request_that_differs_in_its_last_item_is_refused(
         made(under_way, [*range(8), 99], {"batch_id": "b", "digest": earlier})
 
 
-def test_a_single_job_has_a_digest_of_everything_that_is_asked_for():
+def test_the_digest_of_a_single_job_covers_payload_and_options():
     def digest_of(payload: int, **options: Any) -> str:
-        asked: Any = {"idempotency_key": "k", **options}
-        call = enqueue_call(task(), payload, asked)
+        request: Any = {"idempotency_key": "k", **options}
+        call = enqueue_call(task(), payload, request)
         return json.loads(call["options"])["digest"]
 
     assert digest_of(1) == digest_of(1)
@@ -331,7 +331,7 @@ def test_a_single_job_has_a_digest_of_everything_that_is_asked_for():
 # Options.
 
 
-def test_options_are_written_as_the_database_wants_them():
+def test_options_are_written_in_the_format_of_the_database():
     assert written_options(
         {
             "tenant": "ann",
@@ -357,7 +357,7 @@ def test_options_are_written_as_the_database_wants_them():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"delay": 1, "run_at": datetime.now(UTC)}, "Give either a delay or a time to run at"),
+        ({"delay": 1, "run_at": datetime.now(UTC)}, "Give either delay or run_at"),
         (
             {"run_at": datetime(2030, 1, 1)},
             "run_at needs a time zone: 2030-01-01T00:00:00 has none",
@@ -367,27 +367,29 @@ def test_options_are_written_as_the_database_wants_them():
         ({"delay": float("nan")}, "delay must be from 0 seconds to ten years, not nan"),
         ({"delay": "soon"}, "delay must be from 0 seconds to ten years, not 'soon'"),
         ({"expires_in": timedelta(days=4000)}, "expires_in must be from 0 seconds to ten years"),
-        ({"priority": 32_768}, "A priority goes from -32768 to 32767, not 32768"),
-        ({"priority": 1.5}, "A priority goes from -32768 to 32767, not 1.5"),
-        ({"priority": 1.0}, "A priority goes from -32768 to 32767, not 1.0"),
-        ({"priority": "high"}, "A priority goes from -32768 to 32767, not 'high'"),
+        ({"priority": 32_768}, "priority must be from -32768 to 32767, not 32768"),
+        ({"priority": 1.5}, "priority must be from -32768 to 32767, not 1.5"),
+        ({"priority": 1.0}, "priority must be from -32768 to 32767, not 1.0"),
+        ({"priority": "high"}, "priority must be from -32768 to 32767, not 'high'"),
         ({"tenant": ""}, "tenant must be 1 to 500 characters"),
         ({"tenant": 7}, "tenant must be 1 to 500 characters"),
         ({"idempotency_key": "x" * 501}, "idempotency_key must be 1 to 500 characters"),
         ({"dedup_key": "\0"}, "dedup_key must be 1 to 500 characters"),
         ({"cache_key": "\ud800"}, "cache_key must be 1 to 500 characters"),
-        ({"labels": ["a"]}, "Labels are names with values, not"),
+        ({"labels": ["a"]}, "labels must be a mapping of names to values, not"),
         ({"labels": {"a": 1}}, "A label must be 1 to 500 characters"),
-        ({"on_finish": 7}, "on_finish is a task or the name of one, not 7"),
+        ({"on_finish": 7}, "on_finish must be a task or the name of a task, not 7"),
         ({"colour": "red"}, 'There is no option "colour"'),
     ],
 )
-def test_an_option_that_does_not_fit_is_refused(options: dict[str, Any], sentence: str):
+def test_an_invalid_option_is_refused(options: dict[str, Any], sentence: str):
     with pytest.raises(InvalidInput, match=sentence):
         written_options(options)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True])
-def test_a_batch_that_could_never_run_is_refused(limit: Any):
-    with pytest.raises(InvalidLimit, match="The limit of a batch must be a whole number from 1"):
+def test_a_batch_with_an_invalid_limit_is_refused(limit: Any):
+    with pytest.raises(
+        InvalidLimit, match="The limit of a batch must be a whole number of at least 1"
+    ):
         written_options({"limit": limit})

@@ -1,4 +1,4 @@
-"""Work in threads: a task that is cancelled does not leave while its thread is at work."""
+"""`in_thread` runs a function in a thread. A cancelled task waits until the thread ends."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ import pytest
 from batchmill.threads import in_thread
 
 
-async def test_what_a_thread_returns_or_raises_reaches_the_task() -> None:
+async def test_the_result_or_error_of_a_thread_reaches_the_task() -> None:
     assert await in_thread(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         await in_thread(divmod, 7, 0)

@@ -1,4 +1,4 @@
-"""Nothing in the sources turns data into code, or a text into a command of a shell."""
+"""The sources do not run data as code, or text as a shell command."""
 
 import ast
 from collections.abc import Iterator
@@ -39,5 +39,5 @@ def test_nothing_is_unpickled_evaluated_or_run_by_a_shell(path: Path) -> None:
         *("os.system('ls')", "subprocess.run('ls', shell=True)"),
     ],
 )
-def test_what_would_is_noticed(source: str) -> None:
+def test_unsafe_code_is_detected(source: str) -> None:
     assert list(unsafe(ast.parse(source)))

@@ -1,4 +1,4 @@
-"""Tasks whose handlers start processes and then end in some way, and the processes they start."""
+"""Tasks whose handlers start processes and then end in various ways."""
 
 import ctypes
 import os
@@ -13,12 +13,12 @@ from batchmill import Mill, Permanent, Retry
 
 mill = Mill("postgresql://nowhere")
 ONCE = Retry(attempts=1)
-CROWD = 40
+CHAIN_LENGTH = 40
 
 
 @mill.task(process=True, retry=ONCE, memory=400_000_000, timeout=600)
 def starts(how: str, marks: str, ending: str) -> int:
-    """Ends as it is asked to, as soon as everything that it started has left a mark."""
+    """Ends as `ending` says, once each process that it started has created its mark file."""
     count = STARTS[how](Path(marks))
     while len(list(Path(marks).iterdir())) < count:
         time.sleep(0.01)
@@ -31,10 +31,10 @@ def starts_and_hangs(how: str, marks: str) -> int:
 
 
 @mill.task(process=True, retry=ONCE)
-def runs_beside(marks: str, ending: str) -> int:
-    """Starts a program, which has no copy of the handler's open files."""
-    beside = subprocess.Popen(["sleep", "600"])
-    (Path(marks) / str(beside.pid)).touch()
+def starts_program(marks: str, ending: str) -> int:
+    """Starts a program, which does not inherit the handler's open files."""
+    program = subprocess.Popen(["sleep", "600"])
+    (Path(marks) / str(program.pid)).touch()
     return ENDINGS[ending]()
 
 
@@ -44,7 +44,7 @@ def own_process() -> int:
 
 
 def one(marks: Path) -> int:
-    """A child that ignores the signals that ask it to end."""
+    """A child that ignores the signals that ask it to terminate."""
     if not os.fork():
         _stay(marks)
     return 1
@@ -59,7 +59,7 @@ def session(marks: Path) -> int:
 
 
 def daemon(marks: Path) -> int:
-    """A grandchild in a session of its own, whose parent has ended."""
+    """A grandchild in its own session, whose parent has ended."""
     middle = os.fork()
     if not middle:
         os.setsid()
@@ -70,15 +70,15 @@ def daemon(marks: Path) -> int:
     return 1
 
 
-def crowd(marks: Path) -> int:
-    """A chain of processes, each in a session of its own, each started by the one before."""
+def chain(marks: Path) -> int:
+    """A chain of processes. Each has its own session and starts the next one."""
     if not os.fork():
-        for _ in range(CROWD - 1):
+        for _ in range(CHAIN_LENGTH - 1):
             os.setsid()
             if os.fork():
                 _stay(marks)
         _stay(marks)
-    return CROWD
+    return CHAIN_LENGTH
 
 
 def _stay(marks: Path) -> None:
@@ -129,13 +129,13 @@ STARTS: dict[str, Callable[[Path], int]] = {
     "one": one,
     "session": session,
     "daemon": daemon,
-    "crowd": crowd,
+    "chain": chain,
 }
 ENDINGS: dict[str, Callable[[], int]] = {
     "crashed by segfault": _segfault,
     "crashed by exit": _exit,
     "crashed by kill": _kill_itself,
-    # Elsewhere the parent is the worker itself.
+    # On other platforms the parent is the worker itself.
     **({"crashed by its supervisor": _kill_its_supervisor} if sys.platform == "linux" else {}),
     "out_of_memory": _run_out_of_memory,
     "refused": _fail,

@@ -1,4 +1,4 @@
-"""Tasks that run in child processes, which import this module to find them."""
+"""Tasks that run in child processes, which import this module."""
 
 import ctypes
 import os
@@ -21,10 +21,10 @@ def process_id() -> int:
 
 @mill.task(process=True)
 def priorities() -> list[int]:
-    """Of the process, and of its session where the kernel has one for it."""
+    """The nice value of the process, and that of its autogroup if the kernel has one."""
     groups = Path("/proc/self/autogroup")
-    of_session = [int(groups.read_text().split()[-1])] if groups.exists() else []
-    return [os.getpriority(os.PRIO_PROCESS, 0), *of_session]
+    of_autogroup = [int(groups.read_text().split()[-1])] if groups.exists() else []
+    return [os.getpriority(os.PRIO_PROCESS, 0), *of_autogroup]
 
 
 @mill.task(process=True, retry=TWICE)
@@ -35,12 +35,12 @@ def segfault(times: int) -> str:
 
 
 @mill.task(process=True, retry=ONCE)
-def leave(code: int) -> None:
+def exits(code: int) -> None:
     os._exit(code)
 
 
 @mill.task(process=True, retry=ONCE)
-def exit_politely() -> None:
+def raises_system_exit() -> None:
     sys.exit("bye")
 
 
@@ -64,7 +64,7 @@ def waits(mark: str) -> None:
 
 
 @mill.task(process=True, retry=TWICE)
-def talks(job: SyncJob, path: str) -> int:
+def reports(job: SyncJob, path: str) -> int:
     job.progress("counting", "one", 10)
     number = job.once("line", lambda: _append(path))
     if job.attempt == 1:
@@ -93,12 +93,12 @@ def large(size: int) -> str:
 
 
 @mill.task(process=True)
-def hands_over(n: int) -> Advance:
+def advances_elsewhere(n: int) -> Advance:
     return Advance("elsewhere", n)
 
 
 @mill.task(process=True, max_snoozes=2)
-def snoozes_on() -> Snooze:
+def always_snoozes() -> Snooze:
     return Snooze(0)
 
 

@@ -1,4 +1,4 @@
-"""What a handler in a child process started ends with its attempt, however that ends."""
+"""Processes that a handler starts end with its attempt, however the attempt ends."""
 
 import asyncio
 import os
@@ -18,8 +18,8 @@ from tests.chaos.fleet import WorkerProcess, until
 from tests.worker import descendants
 
 ONE = WorkerOptions(processes=1, patience=1)
-# Elsewhere only the process group ends with the handler.
-WHOLE = ["one", "session", "daemon", "crowd"] if sys.platform == "linux" else ["one"]
+# On other platforms only the process group ends with the handler.
+KINDS = ["one", "session", "daemon", "chain"] if sys.platform == "linux" else ["one"]
 pytestmark = pytest.mark.parametrize("server", ["pg18"], indirect=True, scope="session")
 CRASHES = [ending for ending in descendants.ENDINGS if ending.startswith("crashed")]
 
@@ -45,27 +45,27 @@ def alive(marks: Path) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """The first process of a container may leave ended ones that it inherits as they are."""
+    """A zombie counts as ended, because PID 1 of a container may not reap it."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
 
-async def begun(marks: Path, how: str) -> None:
-    count = descendants.CROWD if how == "crowd" else 1
+async def until_all_started(marks: Path, how: str) -> None:
+    count = descendants.CHAIN_LENGTH if how == "chain" else 1
     await until(lambda: len(started(marks)) == count)
 
 
 @pytest.mark.parametrize(
     ("how", "ending"),
     [
-        *((WHOLE[-1], ending) for ending in [*CRASHES, "out_of_memory", "refused"]),
-        *((how, CRASHES[0]) for how in WHOLE[:-1]),
-        *((how, CRASHES[-1]) for how in WHOLE[:-1]),
+        *((KINDS[-1], ending) for ending in [*CRASHES, "out_of_memory", "refused"]),
+        *((how, CRASHES[0]) for how in KINDS[:-1]),
+        *((how, CRASHES[-1]) for how in KINDS[:-1]),
     ],
 )
-async def test_nothing_outlives_an_attempt_that_failed(
+async def test_subprocesses_end_when_the_attempt_fails(
     mill: Mill, marks: Path, how: str, ending: str
 ) -> None:
     async with mill.running(ONE):
@@ -79,8 +79,8 @@ async def test_nothing_outlives_an_attempt_that_failed(
         assert not alive(marks)
 
 
-@pytest.mark.parametrize("how", WHOLE[-2:])
-async def test_nothing_outlives_an_attempt_that_ran_out_of_time(
+@pytest.mark.parametrize("how", KINDS[-2:])
+async def test_subprocesses_end_when_the_attempt_times_out(
     mill: Mill, marks: Path, how: str
 ) -> None:
     async with mill.running(ONE):
@@ -92,22 +92,22 @@ async def test_nothing_outlives_an_attempt_that_ran_out_of_time(
         assert not alive(marks)
 
 
-@pytest.mark.parametrize("how", WHOLE[-2:])
-async def test_nothing_outlives_an_attempt_that_was_cancelled(
+@pytest.mark.parametrize("how", KINDS[-2:])
+async def test_subprocesses_end_when_the_attempt_is_cancelled(
     mill: Mill, marks: Path, how: str
 ) -> None:
     async with mill.running(ONE):
         batch = await mill.submit(
             descendants.starts, [{"how": how, "marks": str(marks), "ending": "hang"}]
         )
-        await begun(marks, how)
+        await until_all_started(marks, how)
         await batch.cancel()
         assert (await batch.wait()).state == "cancelled"
         await until(lambda: not alive(marks))
 
 
-@pytest.mark.parametrize("how", WHOLE)
-async def test_nothing_outlives_an_attempt_that_succeeded(
+@pytest.mark.parametrize("how", KINDS)
+async def test_subprocesses_end_when_the_attempt_succeeds(
     mill: Mill, marks: Path, how: str
 ) -> None:
     async with mill.running(ONE):
@@ -117,44 +117,44 @@ async def test_nothing_outlives_an_attempt_that_succeeded(
         first = await job.result()
         assert started(marks)
         assert not alive(marks)
-        # Its memory still names processes that are gone, so no other attempt gets it.
+        # Its memory may refer to processes that have ended, so it is not reused.
         assert await (await mill.enqueue(descendants.own_process)).result() != first
 
 
-async def test_a_process_that_left_nothing_behind_is_used_again(mill: Mill) -> None:
+async def test_a_child_process_without_subprocesses_is_reused(mill: Mill) -> None:
     async with mill.running(ONE):
         batch = await mill.submit(descendants.own_process, [None] * 5)
         assert len(set((await batch.results()).values)) == 1
 
 
-async def test_a_worker_that_stops_leaves_nothing(mill: Mill, marks: Path) -> None:
+async def test_subprocesses_end_when_the_worker_stops(mill: Mill, marks: Path) -> None:
     async with mill.running(WorkerOptions(processes=1, patience=1, grace=0)):
         await mill.enqueue(
             descendants.starts, {"how": "one", "marks": str(marks), "ending": "hang"}
         )
-        await begun(marks, "one")
+        await until_all_started(marks, "one")
     assert not alive(marks)
 
 
 @pytest.mark.skipif(not supervisor.is_available(), reason="needs Linux")
-@pytest.mark.parametrize("how", WHOLE[-2:])
-async def test_nothing_outlives_a_worker_that_was_killed(
+@pytest.mark.parametrize("how", KINDS[-2:])
+async def test_subprocesses_end_when_the_worker_is_killed(
     mill: Mill, dsn: str, tmp_path: Path, marks: Path, how: str
 ) -> None:
     async with WorkerProcess(dsn, tmp_path / "log") as worker:
         await mill.enqueue(chaos.starts, {"how": how, "marks": str(marks), "ending": "hang"})
-        await begun(marks, how)
-        family = psutil.Process(worker.process.pid).children(recursive=True)
+        await until_all_started(marks, how)
+        children = psutil.Process(worker.process.pid).children(recursive=True)
         worker.signal(signal.SIGKILL)
         await worker.ended()
-        await asyncio.to_thread(psutil.wait_procs, family, 60)
-        assert not [member for member in family if member.is_running()]
+        await asyncio.to_thread(psutil.wait_procs, children, 60)
+        assert not [child for child in children if child.is_running()]
         assert not alive(marks)
 
 
 @pytest.fixture
-def lean_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As on macOS and in some builds for Linux, here and in processes that are started here."""
+def python_without_pidfd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Removes functions that macOS and some Linux builds lack, here and in child processes."""
     missing = [name for name in ("waitid", "pidfd_open") if hasattr(os, name)]
     for name in missing:
         monkeypatch.delattr(os, name)
@@ -167,14 +167,16 @@ def lean_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     supervisor.is_available.cache_clear()
 
 
-@pytest.mark.usefixtures("lean_python")
+@pytest.mark.usefixtures("python_without_pidfd")
 @pytest.mark.parametrize("ending", ["crashed by segfault", "return"])
 async def test_without_a_supervisor_the_process_group_ends(
     mill: Mill, marks: Path, ending: str
 ) -> None:
     assert not supervisor.is_available()
     async with mill.running(ONE):
-        job = await mill.enqueue(descendants.runs_beside, {"marks": str(marks), "ending": ending})
+        job = await mill.enqueue(
+            descendants.starts_program, {"marks": str(marks), "ending": ending}
+        )
         await until(lambda: bool(started(marks)))
         if ending == "return":
             assert await job.result()
@@ -185,19 +187,19 @@ async def test_without_a_supervisor_the_process_group_ends(
         await until(lambda: not alive(marks))
 
 
-@pytest.mark.usefixtures("lean_python")
-async def test_without_a_supervisor_processes_are_used_again(mill: Mill) -> None:
+@pytest.mark.usefixtures("python_without_pidfd")
+async def test_without_a_supervisor_child_processes_are_reused(mill: Mill) -> None:
     async with mill.running(ONE):
         batch = await mill.submit(descendants.own_process, [None] * 5)
         assert len(set((await batch.results()).values)) == 1
 
 
-async def test_processes_that_others_started_are_left_alone(mill: Mill, marks: Path) -> None:
-    """The worker's own children belong to no handler, in whatever session they are."""
+async def test_processes_that_no_handler_started_are_not_killed(mill: Mill, marks: Path) -> None:
+    """Children of the worker that no handler started, in any session."""
     bystander = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
         async with mill.running(ONE):
-            for how in WHOLE:
+            for how in KINDS:
                 job = await mill.enqueue(
                     descendants.starts,
                     {"how": how, "marks": str(marks), "ending": "crashed by exit"},

@@ -1,4 +1,4 @@
-"""What goes to the store and comes from it, and what happens when one of the two goes wrong."""
+"""Recording outcomes and claiming jobs, and what happens when a call fails."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -25,8 +25,8 @@ GOOD = Claim(2, 2, 1)
 NEXT = Claim(3, 3, 1)
 
 
-class Store:
-    """Refuses to store the result of one job; claims are answered from a list."""
+class FakeDelivery:
+    """Refuses the result of job BAD. Answers claims from a list."""
 
     def __init__(self, *answers: Delivered | Exception):
         self.answers = list(answers)
@@ -35,7 +35,7 @@ class Store:
 
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Delivered:
         if any(o.claim == BAD and o.kind == "completed" for o in outcomes):
-            raise InvalidInput("It holds a NUL.")
+            raise InvalidInput("It contains a NUL.")
         answer = self.answers.pop(0) if demand and self.answers else Delivered()
         if demand is not None:
             self.demands.append(demand)
@@ -45,8 +45,8 @@ class Store:
         return answer
 
 
-class Slots:
-    """An executor with room for one, and one more ahead."""
+class FakeExecutor:
+    """Has one free slot, and room to prefetch one job."""
 
     def __init__(self) -> None:
         self.space: tuple[int, int] = (1, 1)
@@ -69,8 +69,8 @@ class Slots:
         return nullcontext()
 
 
-class Silence:
-    hears = True
+class FakeListener:
+    is_listening = True
 
     @contextmanager
     def subscribe(self, topic: str, wake_up: WakeUp) -> Any:
@@ -79,17 +79,17 @@ class Silence:
 
 @asynccontextmanager
 async def dispatching(
-    stores: Sequence[Store], slots: Slots, unclear: list[str]
+    deliveries: Sequence[FakeDelivery], executor: FakeExecutor, unclear: list[str]
 ) -> AsyncIterator[tuple[Dispatcher, Outbox]]:
     async def on_unclear() -> None:
         unclear.append("asked")
 
     outbox = Outbox()
     dispatcher = Dispatcher(
-        cast(Sequence[Delivery], stores),
-        cast(Executor, slots),
+        cast(Sequence[Delivery], deliveries),
+        cast(Executor, executor),
         outbox,
-        cast(Listener, Silence()),
+        cast(Listener, FakeListener()),
         7,
         on_unclear,
     )
@@ -101,58 +101,61 @@ async def dispatching(
         await asyncio.wait({running})
 
 
-async def test_what_cannot_be_stored_fails_alone_and_claims_go_on() -> None:
-    store, slots = Store(Delivered(), Delivered(claims=[NEXT])), Slots()
-    async with dispatching([store], slots, []) as (_, outbox):
+async def test_an_outcome_that_cannot_be_stored_fails_only_its_job_and_claiming_continues() -> None:
+    delivery, executor = FakeDelivery(Delivered(), Delivered(claims=[NEXT])), FakeExecutor()
+    async with dispatching([delivery], executor, []) as (_, outbox):
         for claim in (BAD, GOOD):
             outbox.add(outcome.completed(claim, "1"))
         await outbox.emptied()
-        assert store.recorded == {BAD.id: "failed", GOOD.id: "completed"}
-        await slots.begun.wait()
-    assert slots.started == [NEXT]
+        assert delivery.recorded == {BAD.id: "failed", GOOD.id: "completed"}
+        await executor.begun.wait()
+    assert executor.started == [NEXT]
 
 
-async def test_a_claim_whose_answer_is_lost_is_cleared_up_before_the_next() -> None:
+async def test_after_a_lost_answer_the_held_jobs_are_checked_before_the_next_claim() -> None:
     unclear: list[str] = []
-    store, slots = Store(DatabaseUnavailable("gone"), Delivered(claims=[NEXT])), Slots()
-    async with dispatching([store], slots, unclear):
-        await slots.begun.wait()
+    delivery, executor = (
+        FakeDelivery(DatabaseUnavailable("gone"), Delivered(claims=[NEXT])),
+        FakeExecutor(),
+    )
+    async with dispatching([delivery], executor, unclear):
+        await executor.begun.wait()
     assert unclear == ["asked"]
 
 
-async def test_an_outcome_is_kept_until_the_store_has_it() -> None:
-    store, slots = Store(DatabaseUnavailable("gone")), Slots()
-    async with dispatching([store], slots, []) as (_, outbox):
+async def test_an_outcome_is_kept_until_it_is_recorded() -> None:
+    delivery, executor = FakeDelivery(DatabaseUnavailable("gone")), FakeExecutor()
+    async with dispatching([delivery], executor, []) as (_, outbox):
         outbox.add(outcome.completed(GOOD, "1"))
         await outbox.emptied()
-    assert store.recorded == {GOOD.id: "completed"}
+    assert delivery.recorded == {GOOD.id: "completed"}
 
 
-async def test_where_limited_work_was_passed_over_nothing_is_taken_ahead() -> None:
-    store = Store(Delivered(claims=[GOOD], passed_over=True), Delivered(claims=[NEXT]))
-    slots = Slots()
-    async with dispatching([store], slots, []) as (_, outbox):
-        await slots.begun.wait()
+async def test_nothing_is_prefetched_after_limited_jobs_were_passed_over() -> None:
+    delivery = FakeDelivery(Delivered(claims=[GOOD], passed_over=True), Delivered(claims=[NEXT]))
+    executor = FakeExecutor()
+    async with dispatching([delivery], executor, []) as (_, outbox):
+        await executor.begun.wait()
         outbox.add(outcome.completed(GOOD, "1"))
         await outbox.emptied()
-    assert [demand.spare for demand in store.demands][:2] == [1, 0]
+    assert [demand.prefetch for demand in delivery.demands][:2] == [1, 0]
 
 
-async def test_no_claim_comes_after_claiming_was_stopped() -> None:
-    store, slots = Store(), Slots()
-    async with dispatching([store], slots, []) as (dispatcher, outbox):
+async def test_no_claim_is_made_after_stop_claiming() -> None:
+    delivery, executor = FakeDelivery(), FakeExecutor()
+    async with dispatching([delivery], executor, []) as (dispatcher, outbox):
         await dispatcher.stop_claiming()
-        before = len(store.demands)
+        before = len(delivery.demands)
         outbox.add(outcome.completed(GOOD, "1"))
         await outbox.emptied()
-    assert len(store.demands) == before
+    assert len(delivery.demands) == before
 
 
-# Several calls at once
+# Concurrent calls
 
 
-class Slow(Store):
-    """Answers when it is allowed to."""
+class SlowDelivery(FakeDelivery):
+    """Answers when `gate` is set."""
 
     def __init__(self, *answers: Delivered | Exception):
         super().__init__(*answers)
@@ -169,32 +172,33 @@ def ended(count: int) -> list[Outcome]:
 
 
 ALONE = Delivered(claims=[NEXT], is_alone=True)
-AMONG_OTHERS = Delivered(claims=[NEXT], is_alone=False)
+WITH_OTHERS = Delivered(claims=[NEXT], is_alone=False)
 
 
-async def slow_from_now_on(first: Slow, slots: Slots) -> None:
-    """The first call has told whether there are other workers; the next one is under way."""
+async def until_second_call_is_in_flight(first: SlowDelivery, executor: FakeExecutor) -> None:
+    """Returns when the first call has reported whether other workers are live, and the next call is
+    in flight."""
     first.gate.set()
-    await slots.begun.wait()
+    await executor.begun.wait()
     first.gate.clear()
     first.asked.clear()
     await first.asked.wait()
 
 
-async def test_a_backlog_is_recorded_beside_a_call_that_takes_long() -> None:
-    first, second, slots = Slow(ALONE), Store(), Slots()
-    async with dispatching([first, second], slots, []) as (_, outbox):
-        await slow_from_now_on(first, slots)
+async def test_a_backlog_is_recorded_while_a_slow_call_is_in_flight() -> None:
+    first, second, executor = SlowDelivery(ALONE), FakeDelivery(), FakeExecutor()
+    async with dispatching([first, second], executor, []) as (_, outbox):
+        await until_second_call_is_in_flight(first, executor)
         for each in ended(BACKLOG):
             outbox.add(each)
         await outbox.emptied()
         assert len(second.recorded) == BACKLOG
 
 
-async def test_beside_other_workers_a_backlog_waits_for_the_call_under_way() -> None:
-    first, second, slots = Slow(AMONG_OTHERS), Store(), Slots()
-    async with dispatching([first, second], slots, []) as (_, outbox):
-        await slow_from_now_on(first, slots)
+async def test_with_other_workers_a_backlog_waits_for_the_call_in_flight() -> None:
+    first, second, executor = SlowDelivery(WITH_OTHERS), FakeDelivery(), FakeExecutor()
+    async with dispatching([first, second], executor, []) as (_, outbox):
+        await until_second_call_is_in_flight(first, executor)
         for each in ended(BACKLOG):
             outbox.add(each)
         await settled()
@@ -204,11 +208,11 @@ async def test_beside_other_workers_a_backlog_waits_for_the_call_under_way() -> 
     assert (len(first.recorded), second.recorded) == (BACKLOG, {})
 
 
-async def test_less_than_a_backlog_waits_for_the_call_under_way() -> None:
-    first, second, slots = Slow(ALONE), Slow(), Slots()
-    async with dispatching([first, second], slots, []) as (_, outbox):
-        await slow_from_now_on(first, slots)
-        slots.space = (0, 0)
+async def test_fewer_outcomes_than_a_backlog_wait_for_the_call_in_flight() -> None:
+    first, second, executor = SlowDelivery(ALONE), SlowDelivery(), FakeExecutor()
+    async with dispatching([first, second], executor, []) as (_, outbox):
+        await until_second_call_is_in_flight(first, executor)
+        executor.space = (0, 0)
         for each in ended(BACKLOG):
             outbox.add(each)
         await second.asked.wait()
@@ -221,14 +225,18 @@ async def test_less_than_a_backlog_waits_for_the_call_under_way() -> None:
     assert (list(first.recorded), len(second.recorded)) == ([GOOD.id], BACKLOG)
 
 
-async def test_what_may_be_claimed_is_cleared_up_only_when_no_other_answer_is_to_come(
+async def test_held_jobs_are_checked_only_when_no_other_call_is_in_flight(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Backoff, "next_delay", lambda _: 0.0)
     unclear: list[str] = []
-    first, second, slots = Slow(ALONE, DatabaseUnavailable("gone")), Slow(), Slots()
-    async with dispatching([first, second], slots, unclear) as (_, outbox):
-        await slow_from_now_on(first, slots)
+    first, second, executor = (
+        SlowDelivery(ALONE, DatabaseUnavailable("gone")),
+        SlowDelivery(),
+        FakeExecutor(),
+    )
+    async with dispatching([first, second], executor, unclear) as (_, outbox):
+        await until_second_call_is_in_flight(first, executor)
         for each in ended(BACKLOG):
             outbox.add(each)
         await second.asked.wait()
@@ -241,6 +249,6 @@ async def test_what_may_be_claimed_is_cleared_up_only_when_no_other_answer_is_to
 
 
 async def settled() -> None:
-    """Everything that can go on has gone on."""
+    """Lets all tasks run until they wait."""
     for _ in range(50):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Slots and turns, without a database: what the executor does with claims between two calls."""
+"""The executor without a database: slots, waiting claims, pools and prefetch."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ import pytest
 from batchmill import Mill
 from batchmill.domain.demand import Demand
 from batchmill.domain.job import Claim
-from batchmill.job import Desk
+from batchmill.job import JobServices
 from batchmill.worker import executor as module
 from batchmill.worker.attempt import Stop
 from batchmill.worker.executor import AHEAD, Executor, Pace
@@ -20,8 +20,8 @@ from tests.library.tools import until
 MARK = ContextVar("MARK", default=0)
 
 
-class Stand:
-    """An executor of two slots, whose handlers go on until they are let go."""
+class Harness:
+    """An executor whose handlers run until `end_jobs` is called."""
 
     def __init__(self, concurrency: int = 2) -> None:
         mill = Mill("postgresql:///none")
@@ -39,7 +39,7 @@ class Stand:
             MARK.set(n)
 
         @mill.task
-        async def deaf(n: int) -> None:
+        async def ignores_cancel(n: int) -> None:
             while not self._gates[n].is_set():
                 try:
                     await self._gates[n].wait()
@@ -47,7 +47,7 @@ class Stand:
                     continue
 
         self.runners = Runners(
-            mill.engine.registry, cast(Desk, None), threads=1, processes=1, patience=0.01
+            mill.engine.registry, cast(JobServices, None), threads=1, processes=1, patience=0.01
         )
         self.executor = Executor(
             mill.tasks,
@@ -55,7 +55,7 @@ class Stand:
             lambda attempt, ended: self.ended.append((attempt.claim.id, ended and ended.kind)),
             concurrency=concurrency,
             prefetch=1_000,
-            pools={"deaf": 2},
+            pools={"ignores_cancel": 2},
             patience=0.01,
         )
 
@@ -63,7 +63,7 @@ class Stand:
         for job in jobs:
             self.executor.start(Claim(job, job, 1, 1, str(job), task=task))
 
-    async def let_go(self, *jobs: int) -> None:
+    async def end_jobs(self, *jobs: int) -> None:
         for job in jobs:
             self._gates[job].set()
         await settled()
@@ -75,12 +75,12 @@ async def settled() -> None:
 
 
 @pytest.fixture
-async def stand() -> AsyncIterator[Stand]:
-    stand = Stand()
-    yield stand
-    stand.executor.interrupt(Stop.LOST)
-    await stand.executor.emptied()
-    await stand.runners.close()
+async def harness() -> AsyncIterator[Harness]:
+    harness = Harness()
+    yield harness
+    harness.executor.interrupt(Stop.LOST)
+    await harness.executor.emptied()
+    await harness.runners.close()
 
 
 class Clock:
@@ -98,126 +98,128 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-async def test_claims_begin_in_their_order_as_slots_are_freed(stand: Stand) -> None:
-    stand.start(1, 2, 3, 4, 5)
+async def test_claims_start_in_order_as_slots_become_free(harness: Harness) -> None:
+    harness.start(1, 2, 3, 4, 5)
     await settled()
-    assert stand.begun == [1, 2]
-    await stand.let_go(2)
-    assert stand.begun == [1, 2, 3]
-    await stand.let_go(1, 3)
-    assert stand.begun == [1, 2, 3, 4, 5]
-    await stand.let_go(4, 5)
-    assert stand.ended == [(job, "completed") for job in (2, 1, 3, 4, 5)]
-    assert stand.executor.room()[0] == 2
+    assert harness.begun == [1, 2]
+    await harness.end_jobs(2)
+    assert harness.begun == [1, 2, 3]
+    await harness.end_jobs(1, 3)
+    assert harness.begun == [1, 2, 3, 4, 5]
+    await harness.end_jobs(4, 5)
+    assert harness.ended == [(job, "completed") for job in (2, 1, 3, 4, 5)]
+    assert harness.executor.room()[0] == 2
 
 
-async def test_a_handler_sees_no_context_of_the_one_before_it(stand: Stand) -> None:
-    stand.start(1, 2, 3, 4)
+async def test_a_handler_does_not_see_context_variables_of_another_handler(
+    harness: Harness,
+) -> None:
+    harness.start(1, 2, 3, 4)
     await settled()
-    await stand.let_go(1, 2)
-    assert stand.begun == [1, 2, 3, 4]
-    assert stand.marks == [0, 0, 0, 0]
+    await harness.end_jobs(1, 2)
+    assert harness.begun == [1, 2, 3, 4]
+    assert harness.marks == [0, 0, 0, 0]
 
 
-async def test_one_that_waits_is_given_back_without_having_begun(stand: Stand) -> None:
-    stand.start(1, 2, 3, 4)
+async def test_waiting_claims_are_released_without_starting(harness: Harness) -> None:
+    harness.start(1, 2, 3, 4)
     await settled()
-    stand.executor.release_waiting()
-    assert stand.ended == [(3, "release"), (4, "release")]
-    await stand.let_go(1, 2)
-    assert stand.begun == [1, 2]
-    assert not stand.executor.attempts
+    harness.executor.release_waiting()
+    assert harness.ended == [(3, "release"), (4, "release")]
+    await harness.end_jobs(1, 2)
+    assert harness.begun == [1, 2]
+    assert not harness.executor.attempts
 
 
-async def test_a_turn_that_was_cancelled_is_skipped(stand: Stand) -> None:
-    stand.start(1, 2, 3, 4)
+async def test_a_waiting_claim_that_is_cancelled_never_starts(harness: Harness) -> None:
+    harness.start(1, 2, 3, 4)
     await settled()
-    stand.executor.interrupt(Stop.CANCELLED, lambda claim: claim.id == 3)
-    assert stand.ended == [(3, "cancelled")]
-    await stand.let_go(1)
-    assert stand.begun == [1, 2, 4]
+    harness.executor.interrupt(Stop.CANCELLED, lambda claim: claim.id == 3)
+    assert harness.ended == [(3, "cancelled")]
+    await harness.end_jobs(1)
+    assert harness.begun == [1, 2, 4]
 
 
-async def test_one_that_is_stopped_before_its_first_step_frees_its_slot(stand: Stand) -> None:
-    stand.start(1, 2, 3, 4)
-    stand.executor.interrupt(Stop.CANCELLED, lambda claim: claim.id < 3)
+async def test_an_attempt_stopped_before_its_first_step_frees_its_slot(harness: Harness) -> None:
+    harness.start(1, 2, 3, 4)
+    harness.executor.interrupt(Stop.CANCELLED, lambda claim: claim.id < 3)
     await settled()
-    assert stand.ended == [(1, "cancelled"), (2, "cancelled")]
-    assert stand.begun == [3, 4]
+    assert harness.ended == [(1, "cancelled"), (2, "cancelled")]
+    assert harness.begun == [3, 4]
 
 
-async def test_one_that_was_left_behind_keeps_its_slot_until_it_ends(stand: Stand) -> None:
-    stand.start(1, task="deaf")
-    stand.start(2, 3)
+async def test_an_abandoned_handler_keeps_its_slot_until_it_ends(harness: Harness) -> None:
+    harness.start(1, task="ignores_cancel")
+    harness.start(2, 3)
     await settled()
-    stand.executor.interrupt(Stop.CANCELLED, lambda claim: claim.id == 1)
-    await until(lambda: stand.ended)
-    assert stand.ended == [(1, "cancelled")]
-    assert stand.begun == [2] and stand.executor.room()[0] == 0
-    await stand.let_go(1)
-    assert stand.begun == [2, 3] and stand.ended == [(1, "cancelled")]
+    harness.executor.interrupt(Stop.CANCELLED, lambda claim: claim.id == 1)
+    await until(lambda: harness.ended)
+    assert harness.ended == [(1, "cancelled")]
+    assert harness.begun == [2] and harness.executor.room()[0] == 0
+    await harness.end_jobs(1)
+    assert harness.begun == [2, 3] and harness.ended == [(1, "cancelled")]
 
 
-async def test_a_pool_counts_what_runs_and_what_waits(stand: Stand) -> None:
+async def test_a_pool_counts_running_and_waiting_claims(harness: Harness) -> None:
     everything = 2 + 1_000
-    assert stand.executor.wants() == {"work": everything, "deaf": 2}
-    stand.start(1, 2, 3)
-    stand.start(4, 5, task="deaf")
-    assert stand.executor.wants() == {"work": everything - 3}
-    stand.executor.release_waiting()
-    assert stand.executor.wants() == {"work": everything, "deaf": 2}
+    assert harness.executor.wants() == {"work": everything, "ignores_cancel": 2}
+    harness.start(1, 2, 3)
+    harness.start(4, 5, task="ignores_cancel")
+    assert harness.executor.wants() == {"work": everything - 3}
+    harness.executor.release_waiting()
+    assert harness.executor.wants() == {"work": everything, "ignores_cancel": 2}
 
 
 class Pacing:
-    """An executor whose attempts end at the clock's beat."""
+    """An executor with a controlled clock and a controlled number of ended attempts."""
 
     def __init__(self, clock: Clock, slots: int) -> None:
         self._clock = clock
-        self.stand = Stand(slots)
-        self.pace: Any = self.stand.executor._pace
+        self.harness = Harness(slots)
+        self.pace: Any = self.harness.executor._pace
 
     def pass_time(self, seconds: float, *, ended: int) -> tuple[int, int]:
         self._clock.now += seconds
         self.pace.ended += ended
-        return self.stand.executor.room()
+        return self.harness.executor.room()
 
 
-async def test_none_wait_where_handlers_take_their_time(clock: Clock) -> None:
-    """Not even when all of them end at the same moment."""
+async def test_nothing_is_prefetched_for_slow_handlers(clock: Clock) -> None:
+    """Not even when all of them end at the same time."""
     pacing = Pacing(clock, slots=200)
     assert pacing.pass_time(1.0, ended=200) == (200, 0)
     assert pacing.pass_time(AHEAD, ended=200) == (200, 0)
 
 
-async def test_where_handlers_are_short_the_work_of_a_moment_waits(clock: Clock) -> None:
+async def test_prefetch_follows_the_pace_of_short_handlers(clock: Clock) -> None:
     pacing = Pacing(clock, slots=50)
     assert pacing.pass_time(AHEAD, ended=200) == (50, 200)
     assert pacing.pass_time(AHEAD, ended=100_000) == (50, 1_000), "no more than `prefetch`"
     assert pacing.pass_time(60, ended=0) == (50, 0)
 
 
-async def test_short_handlers_are_known_as_soon_as_a_slot_has_ended_two(clock: Clock) -> None:
+async def test_prefetch_starts_when_more_attempts_than_slots_have_ended(clock: Clock) -> None:
     pacing = Pacing(clock, slots=50)
     assert pacing.pass_time(AHEAD / 4, ended=50) == (50, 0)
     assert pacing.pass_time(AHEAD / 4, ended=1) == (50, 102)
 
 
-async def test_those_that_wait_too_long_go_back_from_the_end(clock: Clock) -> None:
+async def test_claims_that_would_wait_too_long_are_released_last_first(clock: Clock) -> None:
     pacing = Pacing(clock, slots=1)
-    stand = pacing.stand
-    stand.start(1, 2, 3, 4)
+    harness = pacing.harness
+    harness.start(1, 2, 3, 4)
     pacing.pass_time(1.0, ended=2)
-    stand.executor.release_late()
-    assert stand.ended == [(4, "release")]
+    harness.executor.release_late()
+    assert harness.ended == [(4, "release")]
     pacing.pass_time(60.0, ended=0)
-    stand.executor.release_late()
-    assert stand.ended == [(4, "release"), (3, "release"), (2, "release")]
+    harness.executor.release_late()
+    assert harness.ended == [(4, "release"), (3, "release"), (2, "release")]
     await settled()
-    await stand.let_go(1)
-    assert stand.begun == [1]
+    await harness.end_jobs(1)
+    assert harness.begun == [1]
 
 
-def test_a_pace_rises_at_once_and_sinks_by_halves(clock: Clock) -> None:
+def test_pace_rises_at_once_and_decays_by_halves(clock: Clock) -> None:
     pace = Pace(slots=1)
     pace.ended, clock.now = 100, clock.now + AHEAD
     assert pace.per_second() == pytest.approx(1_000)
@@ -227,10 +229,10 @@ def test_a_pace_rises_at_once_and_sinks_by_halves(clock: Clock) -> None:
     assert pace.per_second() == pytest.approx(62.5)
 
 
-async def test_the_room_for_a_claim_that_is_under_way_is_kept(stand: Stand) -> None:
-    demand = Demand(7, {"deaf": 2, "work": 5}, 2)
-    with stand.executor.expecting(demand):
-        assert stand.executor.room() == (0, 0)
-        assert "deaf" not in stand.executor.wants(), "its pool has room for two"
-    assert stand.executor.room() == (2, 0)
-    assert stand.executor.wants()["deaf"] == 2
+async def test_room_is_reserved_for_a_claim_in_flight(harness: Harness) -> None:
+    demand = Demand(7, {"ignores_cancel": 2, "work": 5}, 2)
+    with harness.executor.expecting(demand):
+        assert harness.executor.room() == (0, 0)
+        assert "ignores_cancel" not in harness.executor.wants(), "its pool has room for two"
+    assert harness.executor.room() == (2, 0)
+    assert harness.executor.wants()["ignores_cancel"] == 2

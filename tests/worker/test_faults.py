@@ -1,4 +1,4 @@
-"""The database goes away, comes back, or is not what it was: the worker goes on by itself."""
+"""The database stops, restarts or loses commits: the worker continues by itself."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ def own_server(server: Server) -> Iterator[Server]:
 
 
 class Gate:
-    """A task whose jobs wait until they are let go."""
+    """A task whose jobs wait until `open` is set."""
 
     def __init__(self, mill: Mill):
         self.open = asyncio.Event()
@@ -47,7 +47,7 @@ async def first_started(batch) -> None:
 
 
 @pytest.mark.parametrize("end", ["restart", "kill"])
-async def test_a_restarted_postgres_costs_nothing(
+async def test_a_batch_completes_across_a_postgres_restart(
     own_server: Server, end: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     dsn = create_database(own_server.dsn, "faults")
@@ -66,13 +66,15 @@ async def test_a_restarted_postgres_costs_nothing(
     assert results.values == list(range(50))
     with psycopg.connect(dsn) as conn:
         assert violations(conn) == []
-    said = [record.getMessage() for record in caplog.records if record.name[:9] == "batchmill"]
-    assert said and not any("\n" in line for line in said)
+    messages = [record.getMessage() for record in caplog.records if record.name[:9] == "batchmill"]
+    assert messages and not any("\n" in line for line in messages)
 
 
-async def test_a_primary_that_lost_commits_is_worked_on(own_server: Server, tmp_path: Path) -> None:
-    """As after a failover to a standby that was behind: transaction ids, ids of jobs and fences
-    that the worker has seen are issued once more."""
+async def test_a_worker_continues_on_a_primary_that_lost_commits(
+    own_server: Server, tmp_path: Path
+) -> None:
+    """As after a failover to a standby that lagged behind: transaction ids, job ids and fences
+    that the worker has already seen are issued again."""
     dsn = create_database(own_server.dsn, "faults")
     mill = Mill(dsn, migrate=True)
 
@@ -82,11 +84,11 @@ async def test_a_primary_that_lost_commits_is_worked_on(own_server: Server, tmp_
 
     async with mill.running(OPTIONS):
         assert await (await mill.enqueue(echo, 1)).result() == 1
-        await asyncio.to_thread(keep_a_copy, own_server, tmp_path)
+        await asyncio.to_thread(copy_data, own_server, tmp_path)
         lost = [await (await mill.enqueue(echo, n)).result() for n in range(20)]
         assert lost == list(range(20))
         await asyncio.to_thread(use_up_transactions, dsn, 2_000)
-        await asyncio.to_thread(go_back_to_copy, own_server, tmp_path)
+        await asyncio.to_thread(restore_copy, own_server, tmp_path)
         jobs = [await mill.enqueue(echo, n) for n in range(20)]
         async with asyncio.timeout(60):
             assert [await job.result() for job in jobs] == list(range(20))
@@ -95,15 +97,15 @@ async def test_a_primary_that_lost_commits_is_worked_on(own_server: Server, tmp_
         assert violations(conn) == []
 
 
-async def test_outcomes_of_attempts_that_a_promoted_standby_never_saw_are_refused(
+async def test_outcomes_of_attempts_unknown_to_a_promoted_standby_are_refused(
     own_server: Server,
 ) -> None:
-    """The standby issues ids of jobs and fences that the lost primary had issued already, and the
-    worker still runs the attempts that they belong to there."""
+    """The standby issues job ids and fences that the lost primary had already issued. The worker
+    still runs the attempts that the primary issued them for."""
     create_database(own_server.dsn, "faults")
     with Standby(own_server) as standby:
         standby.start()
-        mill = Mill(either(own_server, standby, "faults"), migrate=True)
+        mill = Mill(writable_dsn(own_server, standby, "faults"), migrate=True)
         may_end = asyncio.Event()
 
         @mill.task
@@ -119,38 +121,38 @@ async def test_outcomes_of_attempts_that_a_promoted_standby_never_saw_are_refuse
         async with mill.running(WorkerOptions(lease=6, concurrency=500)), asyncio.timeout(60):
             await asyncio.to_thread(standby.catch_up)
             await asyncio.to_thread(standby.cut_off)
-            # A sequence is replicated some dozen numbers ahead.
+            # More jobs than the 32 numbers that Postgres replicates of a sequence in advance.
             lost = await mill.submit(lose, range(200))
-            await running(lost, 200)
+            await until_running(lost, 200)
             await asyncio.to_thread(own_server.kill)
             await asyncio.to_thread(standby.promote)
             kept = await mill.submit(keep, range(200))
-            await running(kept, 200)
+            await until_running(kept, 200)
             may_end.set()
             assert (await kept.results()).values == list(range(200))
         with psycopg.connect(with_database(standby.dsn, "faults")) as conn:
             assert violations(conn) == []
 
 
-def either(primary: Server, standby: Server, name: str) -> str:
-    """Leads to whichever of them can be written to."""
+def writable_dsn(primary: Server, standby: Server, name: str) -> str:
+    """A DSN that connects to the server that accepts writes."""
     login, _, _ = with_database(primary.dsn, name).rpartition("@")
     hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
     return f"{login}@{hosts}/{name}?target_session_attrs=read-write"
 
 
-async def running(batch: Batch, jobs: int) -> None:
+async def until_running(batch: Batch, jobs: int) -> None:
     while (await batch.get()).running < jobs:
         await asyncio.sleep(0.02)
 
 
-def keep_a_copy(server: Server, folder: Path) -> None:
+def copy_data(server: Server, folder: Path) -> None:
     server.stop()
     subprocess.run(["cp", "-a", server.data, folder / "copy"], check=True)
     server.start()
 
 
-def go_back_to_copy(server: Server, folder: Path) -> None:
+def restore_copy(server: Server, folder: Path) -> None:
     server.stop()
     shutil.rmtree(server.data)
     subprocess.run(["cp", "-a", folder / "copy", server.data], check=True)
@@ -165,7 +167,7 @@ def use_up_transactions(dsn: str, count: int) -> None:
         )
 
 
-async def test_a_worker_stops_although_postgres_is_gone(own_server: Server) -> None:
+async def test_a_worker_stops_while_postgres_is_down(own_server: Server) -> None:
     mill = Mill(create_database(own_server.dsn, "faults"), migrate=True)
     gate = Gate(mill)
     async with mill.running(WorkerOptions(lease=2)):
@@ -173,7 +175,7 @@ async def test_a_worker_stops_although_postgres_is_gone(own_server: Server) -> N
         await asyncio.to_thread(own_server.kill)
 
 
-async def test_events_go_on_across_a_restart(own_server: Server) -> None:
+async def test_events_continue_across_a_postgres_restart(own_server: Server) -> None:
     mill = Mill(create_database(own_server.dsn, "faults"), migrate=True)
     gate = Gate(mill)
     async with mill.running(OPTIONS):
@@ -192,10 +194,10 @@ BLOCKED = (
 )
 
 
-async def test_waiting_for_results_outlives_lost_connections(
+async def test_waiting_for_results_survives_lost_connections(
     mill: Mill, sql: psycopg.Connection, dsn: str
 ) -> None:
-    """Their queries are ended while they are under way."""
+    """The connections are terminated during a query."""
 
     @mill.task
     async def echo(n: int) -> int:
@@ -231,13 +233,13 @@ async def test_waiting_ends_when_the_mill_is_closed(mill: Mill, sql: psycopg.Con
         await waiting
 
 
-async def test_a_read_only_failover_is_waited_out(
+async def test_a_worker_waits_while_the_database_is_read_only(
     mill: Mill, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "batchmill")
     name = sql.info.dbname
     gate = Gate(mill)
-    # A lease that outlives this, however slow the machine is.
+    # Long enough not to lapse on a slow machine.
     async with mill.running(WorkerOptions(lease=600, concurrency=20)):
         batch = await mill.submit(gate.task, range(50))
         await first_started(batch)
@@ -268,7 +270,7 @@ async def until(condition) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("pool_size", [1, 5])
-async def test_all_of_it_works_through_pgbouncer(server: Server, dsn: str, pool_size: int) -> None:
+async def test_a_batch_runs_through_pgbouncer(server: Server, dsn: str, pool_size: int) -> None:
     bouncer = start_pgbouncer(server.dsn, pool_size=pool_size)
     if bouncer is None:
         pytest.skip("Debian's pgbouncer is not installed.")
@@ -285,7 +287,7 @@ async def test_all_of_it_works_through_pgbouncer(server: Server, dsn: str, pool_
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-async def test_a_restarted_pgbouncer_costs_nothing(server: Server, dsn: str) -> None:
+async def test_a_batch_completes_across_a_pgbouncer_restart(server: Server, dsn: str) -> None:
     bouncer = start_pgbouncer(server.dsn)
     if bouncer is None:
         pytest.skip("Debian's pgbouncer is not installed.")
@@ -300,19 +302,21 @@ async def test_a_restarted_pgbouncer_costs_nothing(server: Server, dsn: str) -> 
             assert (await batch.results()).values == list(range(50))
 
 
-async def test_a_lost_listener_listens_again(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_a_listener_reconnects_after_its_connection_is_lost(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
     @mill.task
     async def echo(n: int) -> int:
         return n
 
     async with mill.running(OPTIONS):
         await (await mill.enqueue(echo, 1)).result()
-        assert mill.engine.listener.hears
+        assert mill.engine.listener.is_listening
         sql.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen batchmill'"
         )
-        async for _ in until(lambda: not mill.engine.listener.hears):
+        async for _ in until(lambda: not mill.engine.listener.is_listening):
             pass
         assert await (await mill.enqueue(echo, 2)).result() == 2
-        async for _ in until(lambda: mill.engine.listener.hears):
+        async for _ in until(lambda: mill.engine.listener.is_listening):
             pass

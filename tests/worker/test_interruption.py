@@ -1,4 +1,4 @@
-"""Timeouts, cancellation and what handlers do about them."""
+"""Timeouts and cancellation, and how handlers react to them."""
 
 import asyncio
 import threading
@@ -46,34 +46,36 @@ async def test_a_handler_that_takes_too_long_times_out(mill: Mill) -> None:
     assert failure.value.error_code == "timeout"
 
 
-async def test_a_thread_that_takes_too_long_is_told_and_left_behind(mill: Mill) -> None:
-    told, leave = threading.Event(), threading.Event()
+async def test_a_thread_that_takes_too_long_sees_cancelled_and_its_job_times_out(
+    mill: Mill,
+) -> None:
+    saw_cancelled, leave = threading.Event(), threading.Event()
 
     @mill.task(timeout=0.1, retry=ONCE)
     def slow(job: SyncJob) -> None:
         while not job.cancelled and not leave.wait(0.01):
             pass
-        told.set()
+        saw_cancelled.set()
 
     async with mill.running(BRIEF):
         job = await mill.enqueue(slow)
         with pytest.raises(JobFailed) as failure:
             await job.result()
         assert failure.value.error_code == "timeout"
-        assert await asyncio.to_thread(told.wait, 10)
+        assert await asyncio.to_thread(saw_cancelled.wait, 10)
 
 
 class OneThread:
-    """A worker with one thread, which is held until it is let go."""
+    """A worker with one thread, which is busy until `free` is called."""
 
     def __init__(self, mill: Mill):
         self._mill = mill
-        self._let_go = threading.Event()
+        self._is_free = threading.Event()
         self.begun: list[int] = []
 
         @mill.task
         def hold() -> None:
-            self._let_go.wait()
+            self._is_free.wait()
 
         @mill.task(timeout=1, retry=ONCE)
         def work(job: SyncJob, n: int) -> float | None:
@@ -82,8 +84,8 @@ class OneThread:
 
         self._hold, self.work = hold, work
 
-    def let_go(self) -> None:
-        self._let_go.set()
+    def free(self) -> None:
+        self._is_free.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Worker]:
@@ -92,14 +94,14 @@ class OneThread:
                 await started(await self._mill.submit(self._hold, [None]))
                 yield worker
             finally:
-                self.let_go()
+                self.free()
 
 
-async def test_the_time_of_a_plain_function_begins_when_it_does(mill: Mill) -> None:
-    """Not while it waits for a free thread: there, as much time passes as it has in all."""
+async def test_the_timeout_of_a_plain_function_starts_when_it_gets_a_thread(mill: Mill) -> None:
+    """Waiting for a thread does not count: here it takes as long as the whole timeout."""
 
     @mill.task(timeout=1, retry=ONCE)
-    async def as_long() -> None:
+    async def same_timeout() -> None:
         await asyncio.Event().wait()
 
     thread = OneThread(mill)
@@ -107,25 +109,25 @@ async def test_the_time_of_a_plain_function_begins_when_it_does(mill: Mill) -> N
         waiting = await mill.submit(thread.work, [1])
         await started(waiting)
         with pytest.raises(JobFailed):
-            await (await mill.enqueue(as_long)).result()
-        thread.let_go()
+            await (await mill.enqueue(same_timeout)).result()
+        thread.free()
         (remaining,) = (await waiting.results()).values
     assert remaining > 0
 
 
-async def test_what_is_cancelled_while_it_waits_for_a_thread_never_begins(mill: Mill) -> None:
+async def test_a_job_cancelled_while_it_waits_for_a_thread_never_starts(mill: Mill) -> None:
     thread = OneThread(mill)
     async with thread.running():
         waiting = await mill.submit(thread.work, [1])
         await started(waiting)
         await waiting.cancel()
         assert (await waiting.wait()).state == "cancelled"
-        thread.let_go()
+        thread.free()
         await (await mill.submit(thread.work, [2])).results()
     assert thread.begun == [2]
 
 
-async def test_what_waits_for_a_thread_goes_back_when_the_worker_stops(mill: Mill) -> None:
+async def test_a_job_that_waits_for_a_thread_is_released_when_the_worker_stops(mill: Mill) -> None:
     thread = OneThread(mill)
     async with thread.running() as worker:
         waiting = await mill.submit(thread.work, [1])
@@ -162,7 +164,7 @@ async def test_cancelling_a_batch_interrupts_running_jobs_and_starts_no_others(m
 
 
 async def test_a_job_that_completes_after_its_cancellation_stays_cancelled(mill: Mill) -> None:
-    """A running job completes and turns a cancelled batch completed."""
+    """The late completion must not turn the cancelled batch into a completed one."""
 
     @mill.task
     async def stubborn() -> str:
@@ -181,13 +183,13 @@ async def test_a_job_that_completes_after_its_cancellation_stays_cancelled(mill:
     assert results.values == [] and len(results.cancelled) == 1
 
 
-async def test_a_handler_that_swallows_its_cancellation_is_left_behind(
+async def test_a_handler_that_ignores_its_cancellation_is_abandoned(
     mill: Mill, caplog: pytest.LogCaptureFixture
 ) -> None:
     leave = asyncio.Event()
 
     @mill.task
-    async def deaf() -> None:
+    async def ignores_cancel() -> None:
         while not leave.is_set():
             try:
                 await leave.wait()
@@ -195,15 +197,15 @@ async def test_a_handler_that_swallows_its_cancellation_is_left_behind(
                 continue
 
     async with mill.running(BRIEF):
-        batch = await mill.submit(deaf, [None])
+        batch = await mill.submit(ignores_cancel, [None])
         await started(batch)
         await batch.cancel()
         assert (await batch.wait()).state == "cancelled"
         leave.set()
-    assert "deaf does not stop" in caplog.text
+    assert "task ignores_cancel (job 1) does not stop" in caplog.text
 
 
-async def test_cancelling_one_job_leaves_the_others(mill: Mill) -> None:
+async def test_cancelling_one_job_does_not_affect_the_others(mill: Mill) -> None:
     @mill.task
     async def wait(n: int) -> int:
         if n == 1:
@@ -258,17 +260,17 @@ async def test_a_draining_worker_keeps_its_lease_until_its_jobs_are_done(
         await until(lambda: one(sql, "select state from batchmill.workers") == ("draining",))
         before = lease()
         await until(lambda: lease() != before)
-        assert lease()[0] > before[0], "it was left to lapse"
+        assert lease()[0] > before[0], "the lease was not renewed"
         goes_on.set()
     assert await job.result() == "done"
 
 
-async def test_a_handler_that_blocks_the_loop_keeps_its_lease_and_is_named(
+async def test_a_handler_that_blocks_the_loop_keeps_its_lease_and_is_logged(
     mill: Mill, caplog: pytest.LogCaptureFixture
 ) -> None:
     @mill.task(retry=ONCE)
     async def blocks() -> str:
-        time.sleep(4.5)  # three leases: the fault itself
+        time.sleep(4.5)  # Blocks the loop for three leases.
         return "mine"
 
     async with mill.running(WorkerOptions(lease=1.5)):

@@ -1,4 +1,4 @@
-"""What handlers can do, and what becomes of it."""
+"""What handlers return, raise and write, and the outcome of each."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ from tests.store.engine import Engine
 QUICK = Retry(attempts=3, base=0, jitter=0)
 
 
-async def test_results_come_merged_in_the_order_of_submission(mill: Mill) -> None:
+async def test_results_are_merged_in_the_order_of_submission(mill: Mill) -> None:
     @mill.task
     async def square(n: int) -> int:
         return n * n
@@ -42,7 +42,7 @@ async def test_results_come_merged_in_the_order_of_submission(mill: Mill) -> Non
     assert results.batch.state is BatchState.COMPLETED
 
 
-async def test_what_a_handler_does_to_its_labels_reaches_no_other_job(mill: Mill) -> None:
+async def test_changing_labels_in_a_handler_does_not_affect_other_jobs(mill: Mill) -> None:
     @mill.task
     async def mark(job: Job, n: int) -> int:
         job.labels[f"seen {n}"] = "yes"
@@ -53,7 +53,7 @@ async def test_what_a_handler_does_to_its_labels_reaches_no_other_job(mill: Mill
         assert (await batch.results()).values == [2] * 5
 
 
-async def test_failed_jobs_stand_beside_the_results_with_their_reasons(mill: Mill) -> None:
+async def test_results_list_failed_jobs_with_their_errors(mill: Mill) -> None:
     @mill.task
     async def odd(n: int) -> int:
         if n % 2 == 0:
@@ -71,7 +71,7 @@ async def test_failed_jobs_stand_beside_the_results_with_their_reasons(mill: Mil
     assert results.batch.state is BatchState.PARTIAL
 
 
-async def test_a_transient_error_is_tried_again_and_every_attempt_is_kept(mill: Mill) -> None:
+async def test_a_transient_error_is_retried_and_every_attempt_is_recorded(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def shaky(job: Job) -> int:
         if job.attempt < 3:
@@ -89,7 +89,7 @@ async def test_a_transient_error_is_tried_again_and_every_attempt_is_kept(mill: 
     assert all(a["worker"] and a["started_at"] < a["ended_at"] for a in record.attempts)
 
 
-async def test_the_last_attempt_fails_the_job(mill: Mill) -> None:
+async def test_a_job_fails_after_its_last_attempt(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def hopeless() -> None:
         raise ConnectionError("secret host name")
@@ -105,7 +105,7 @@ async def test_the_last_attempt_fails_the_job(mill: Mill) -> None:
     assert record.error and "secret host name" in record.error.detail
 
 
-async def test_a_permanent_error_is_not_tried_again(mill: Mill) -> None:
+async def test_a_permanent_error_is_not_retried(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def absent() -> None:
         raise FileNotFoundError("x")
@@ -117,7 +117,7 @@ async def test_a_permanent_error_is_not_tried_again(mill: Mill) -> None:
     assert (await job.get()).attempt == 1
 
 
-async def test_users_map_their_own_errors(mill: Mill) -> None:
+async def test_rules_map_exceptions_to_error_codes(mill: Mill) -> None:
     class Melted(Exception):
         pass
 
@@ -132,7 +132,7 @@ async def test_users_map_their_own_errors(mill: Mill) -> None:
     assert failure.value.error_code == "melted"
 
 
-async def test_a_retry_waits_as_long_as_the_server_asks(mill: Mill) -> None:
+async def test_retry_after_sets_the_delay_of_a_retry(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def limited() -> None:
         raise Transient("Slow down.", code="rate_limited", retry_after=900)
@@ -147,7 +147,7 @@ async def test_a_retry_waits_as_long_as_the_server_asks(mill: Mill) -> None:
         assert (await batch.wait()).state == "cancelled"
 
 
-async def test_stages_follow_one_another_with_attempts_of_their_own(mill: Mill) -> None:
+async def test_each_stage_has_its_own_attempts(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def first(job: Job, n: int) -> Advance:
         if job.attempt == 1:
@@ -166,7 +166,7 @@ async def test_stages_follow_one_another_with_attempts_of_their_own(mill: Mill) 
     assert [event.data for event in stages] == [{"from": "first", "task": "second"}] * 2
 
 
-async def test_a_job_goes_on_to_a_stage_that_runs_elsewhere(mill: Mill, dsn: str) -> None:
+async def test_a_job_advances_to_a_stage_of_another_mill(mill: Mill, dsn: str) -> None:
     @mill.task
     async def first(n: int) -> Advance:
         return Advance("second", {"n": n})
@@ -182,7 +182,7 @@ async def test_a_job_goes_on_to_a_stage_that_runs_elsewhere(mill: Mill, dsn: str
 
 
 @pytest.mark.parametrize("next_stage", ["unheard_of", "keyed", "small"])
-async def test_a_job_fails_that_the_next_stage_elsewhere_cannot_take(
+async def test_a_job_fails_if_the_next_stage_of_another_mill_cannot_accept_it(
     mill: Mill, dsn: str, next_stage: str
 ) -> None:
     @mill.task
@@ -204,7 +204,7 @@ async def test_a_job_fails_that_the_next_stage_elsewhere_cannot_take(
     assert f'"{next_stage}"' in job.error.detail or "the limit is 5" in job.error.detail
 
 
-async def test_a_snooze_uses_up_no_attempt_but_has_a_cap(mill: Mill) -> None:
+async def test_a_snooze_uses_no_attempt_and_is_limited_by_max_snoozes(mill: Mill) -> None:
     @mill.task(max_snoozes=5)
     async def poll(job: Job, ready_after: int) -> int | Snooze:
         return job.attempt if job.snoozes >= ready_after else Snooze(0)
@@ -218,8 +218,8 @@ async def test_a_snooze_uses_up_no_attempt_but_has_a_cap(mill: Mill) -> None:
     assert failure.value.error_code == "snoozed_too_often"
 
 
-async def test_a_snooze_is_stored_and_not_slept_in_the_worker(mill: Mill) -> None:
-    """There is one place, so who sleeps in it lets nobody else in."""
+async def test_a_snoozed_job_does_not_occupy_a_slot(mill: Mill) -> None:
+    """The worker has one slot, so a handler that slept would block the next job."""
 
     @mill.task
     async def poll() -> Snooze:
@@ -238,7 +238,7 @@ async def test_a_snooze_is_stored_and_not_slept_in_the_worker(mill: Mill) -> Non
 
 
 async def test_a_finish_callback_runs_once_even_if_all_jobs_failed(mill: Mill) -> None:
-    told: asyncio.Queue[BatchSummary] = asyncio.Queue()
+    summaries: asyncio.Queue[BatchSummary] = asyncio.Queue()
 
     @mill.task
     async def fail(n: int) -> None:
@@ -246,18 +246,18 @@ async def test_a_finish_callback_runs_once_even_if_all_jobs_failed(mill: Mill) -
 
     @mill.task
     async def finished(batch: BatchSummary) -> None:
-        told.put_nowait(batch)
+        summaries.put_nowait(batch)
 
     async with mill.running():
         batch = await mill.submit(fail, range(3), on_finish=finished)
-        summary = await told.get()
+        summary = await summaries.get()
         assert (summary.batch_id, summary.state, summary.failed) == (batch.id, "failed", 3)
         await mill.enqueue(finished, summary)
-        await told.get()
-    assert told.empty()
+        await summaries.get()
+    assert summaries.empty()
 
 
-async def test_a_checkpoint_is_made_once_whatever_happens_after_it(mill: Mill) -> None:
+async def test_a_checkpoint_is_computed_once_across_retries(mill: Mill) -> None:
     bought: list[str] = []
 
     @mill.task(retry=QUICK)
@@ -306,7 +306,7 @@ async def test_a_transaction_commits_writes_and_completion_together(mill: Mill, 
     assert sql.execute("select n from receipt").fetchall() == [(5,)]
 
 
-async def test_a_transaction_of_an_attempt_that_was_given_up_for_lost_writes_nothing(
+async def test_a_transaction_of_a_lost_attempt_writes_nothing(
     mill: Mill, sql: psycopg.Connection
 ) -> None:
     sql.execute("create table receipt (attempt integer)")
@@ -343,7 +343,7 @@ async def test_a_result_that_does_not_fit_its_annotation_fails_the_job(mill: Mil
     assert failure.value.error_code == "bad_result"
 
 
-async def test_what_postgres_cannot_store_fails_only_its_job(mill: Mill) -> None:
+async def test_a_value_that_postgres_cannot_store_fails_only_its_job(mill: Mill) -> None:
     @mill.task(retry=QUICK)
     async def poison(n: int) -> str:
         if n == 0:
@@ -358,7 +358,9 @@ async def test_what_postgres_cannot_store_fails_only_its_job(mill: Mill) -> None
     assert [job.state for job in results.failed] == [JobState.FAILED] * 2
 
 
-async def test_a_payload_that_fits_no_longer_fails_the_job(mill: Mill, sql) -> None:
+async def test_a_payload_that_no_longer_matches_the_annotation_fails_the_job(
+    mill: Mill, sql
+) -> None:
     @mill.task
     async def count(n: int) -> int:
         return n
@@ -371,9 +373,7 @@ async def test_a_payload_that_fits_no_longer_fails_the_job(mill: Mill, sql) -> N
     assert failure.value.error_code == "invalid_input"
 
 
-async def test_a_transaction_of_a_job_that_was_cancelled_writes_nothing(
-    mill: Mill, sql: psycopg.Connection
-):
+async def test_a_transaction_of_a_cancelled_job_writes_nothing(mill: Mill, sql: psycopg.Connection):
     sql.execute("create table receipt (n integer)")
 
     @mill.task
@@ -389,7 +389,7 @@ async def test_a_transaction_of_a_job_that_was_cancelled_writes_nothing(
     assert sql.execute("select n from receipt").fetchall() == []
 
 
-async def test_the_last_progress_is_kept_also_with_a_transaction(mill: Mill):
+async def test_progress_reported_in_a_transaction_is_stored(mill: Mill):
     @mill.task
     async def pay(job: Job) -> None:
         async with job.transaction():

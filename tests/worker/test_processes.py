@@ -1,4 +1,4 @@
-"""Tasks in child processes: their limits are enforced, and their death costs one job."""
+"""Tasks in child processes: limits are enforced, and a crash fails only one attempt."""
 
 import os
 from pathlib import Path
@@ -30,13 +30,13 @@ async def test_a_process_task_runs_outside_the_worker(mill: Mill) -> None:
         assert await (await mill.enqueue(heavy.process_id)).result() != os.getpid()
 
 
-async def test_a_child_gives_way_to_the_worker(mill: Mill) -> None:
+async def test_a_child_process_has_a_lower_priority_than_the_worker(mill: Mill) -> None:
     async with mill.running(TWO):
-        found = await (await mill.enqueue(heavy.priorities)).result()
-        assert set(found) == {PRIORITY}
+        nice_values = await (await mill.enqueue(heavy.priorities)).result()
+        assert set(nice_values) == {PRIORITY}
 
 
-async def test_a_segfault_costs_only_its_attempt(mill: Mill) -> None:
+async def test_a_segfault_fails_only_its_own_attempt(mill: Mill) -> None:
     async with mill.running(TWO):
         crashing = await mill.enqueue(heavy.segfault, 1)
         healthy = await mill.submit(heavy.segfault, [0] * 10)
@@ -49,11 +49,11 @@ async def test_a_segfault_costs_only_its_attempt(mill: Mill) -> None:
 
 async def test_a_process_that_exits_fails_its_job(mill: Mill) -> None:
     async with mill.running(TWO):
-        assert await failure_of(await mill.enqueue(heavy.leave, 0)) == "crashed"
-        assert await failure_of(await mill.enqueue(heavy.exit_politely)) == "unexpected"
+        assert await failure_of(await mill.enqueue(heavy.exits, 0)) == "crashed"
+        assert await failure_of(await mill.enqueue(heavy.raises_system_exit)) == "unexpected"
 
 
-async def test_the_memory_limit_holds(mill: Mill) -> None:
+async def test_the_memory_limit_is_enforced(mill: Mill) -> None:
     async with mill.running(TWO):
         small, large = (
             await mill.enqueue(heavy.allocate, 50),
@@ -82,35 +82,35 @@ async def test_cancelling_kills_the_process(mill: Mill, tmp_path: Path) -> None:
     assert not mark.exists() or not psutil.pid_exists(int(mark.read_text()))
 
 
-async def test_progress_and_checkpoints_cross_over(mill: Mill, tmp_path: Path) -> None:
+async def test_a_child_process_reports_progress_and_checkpoints(mill: Mill, tmp_path: Path) -> None:
     async with mill.running(TWO):
-        batch = await mill.submit(heavy.talks, [str(tmp_path / "lines")])
+        batch = await mill.submit(heavy.reports, [str(tmp_path / "lines")])
         assert (await batch.results()).values == [1]
-        said = [event.data async for event in batch.events() if event.type == "job_progress"]
-    assert said[-1] == {"stage": "counting", "message": "one", "percent": 10}
+        progress = [event.data async for event in batch.events() if event.type == "job_progress"]
+    assert progress[-1] == {"stage": "counting", "message": "one", "percent": 10}
 
 
-async def test_every_outcome_crosses_over(mill: Mill) -> None:
+async def test_a_child_process_can_advance_snooze_and_fail(mill: Mill) -> None:
     async with mill.running(TWO):
         assert (await (await mill.submit(heavy.advances, [3])).results()).values == [6]
         assert await (await mill.enqueue(heavy.snoozes)).result() == 2
         assert await failure_of(await mill.enqueue(heavy.refuses)) == "refused"
 
 
-async def test_a_process_snoozes_as_often_as_its_task_allows(mill: Mill) -> None:
+async def test_max_snoozes_applies_to_child_processes(mill: Mill) -> None:
     async with mill.running(TWO):
-        job = await mill.enqueue(heavy.snoozes_on)
+        job = await mill.enqueue(heavy.always_snoozes)
         assert await failure_of(job) == "snoozed_too_often"
     assert (await job.get()).snoozes == 2
 
 
-async def test_results_are_as_large_as_the_task_allows(mill: Mill) -> None:
+async def test_payload_limit_applies_to_results_of_child_processes(mill: Mill) -> None:
     async with mill.running(TWO):
         assert len(await (await mill.enqueue(heavy.large, 1_500_000)).result()) == 1_500_000
         assert await failure_of(await mill.enqueue(heavy.large, 2_000_000)) == "bad_result"
 
 
-async def test_a_job_goes_on_from_a_process_to_a_stage_elsewhere(mill: Mill, dsn: str) -> None:
+async def test_a_child_process_can_advance_to_a_stage_of_another_mill(mill: Mill, dsn: str) -> None:
     async with Mill(dsn) as other:
 
         @other.task
@@ -118,10 +118,10 @@ async def test_a_job_goes_on_from_a_process_to_a_stage_elsewhere(mill: Mill, dsn
             return n + 1
 
         async with other.running(), mill.running(TWO):
-            assert await (await mill.enqueue(heavy.hands_over, 1)).result() == 2
+            assert await (await mill.enqueue(heavy.advances_elsewhere, 1)).result() == 2
 
 
-async def test_no_process_outlives_its_worker(mill: Mill) -> None:
+async def test_child_processes_end_with_the_worker(mill: Mill) -> None:
     before = {child.pid for child in psutil.Process().children()}
     async with mill.running(TWO):
         await (await mill.submit(heavy.segfault, [0] * 4)).wait()

@@ -1,4 +1,4 @@
-"""A worker inside a program: it ends with the block it runs beside, and drains however that ends."""
+"""A worker inside a program: it drains when its block ends, however the block ends."""
 
 import asyncio
 from contextlib import suppress
@@ -13,7 +13,7 @@ from tests.library.tools import echo_on, one, until
 
 
 class Program:
-    """Runs one job beside a block that is left in the middle of it."""
+    """Starts one job inside a block that ends while the job still runs."""
 
     def __init__(self, mill: Mill):
         self._mill = mill
@@ -28,7 +28,7 @@ class Program:
         self._work = work
 
     async def run(self) -> None:
-        # Without upkeep: it might rescue the job of a worker that is just stopping.
+        # Without upkeep, which might rescue the job of a worker that is stopping.
         async with self._mill.running(WorkerOptions(upkeep=False)):
             self.job = await self._mill.enqueue(self._work)
             await self.leave.wait()
@@ -39,9 +39,7 @@ def is_draining(sql: psycopg.Connection) -> bool:
     return one(sql, "select state::text from batchmill.workers") == ("draining",)
 
 
-async def test_a_block_that_is_cancelled_drains_its_worker(
-    mill: Mill, sql: psycopg.Connection
-) -> None:
+async def test_cancelling_the_block_drains_the_worker(mill: Mill, sql: psycopg.Connection) -> None:
     program = Program(mill)
     block = asyncio.create_task(program.run())
     await program.begun.wait()
@@ -53,7 +51,9 @@ async def test_a_block_that_is_cancelled_drains_its_worker(
     assert (await program.job.get()).state is JobState.COMPLETED
 
 
-async def test_a_block_that_raises_drains_its_worker(mill: Mill, sql: psycopg.Connection) -> None:
+async def test_an_exception_in_the_block_drains_the_worker(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
     program = Program(mill)
     block = asyncio.create_task(program.run())
     await program.begun.wait()
@@ -79,7 +79,7 @@ async def test_a_second_cancellation_ends_the_worker_at_once(
     assert (await program.job.get()).state is JobState.RUNNING
 
 
-async def test_a_worker_that_cannot_run_ends_its_block(empty_dsn: str) -> None:
+async def test_a_worker_that_cannot_run_ends_the_block_with_an_error(empty_dsn: str) -> None:
     mill = Mill(empty_dsn)
     Program(mill)
     with pytest.raises(SchemaError):
@@ -95,19 +95,21 @@ async def test_a_worker_that_cannot_run_ends_its_block(empty_dsn: str) -> None:
     ],
     ids=str,
 )
-def test_a_worker_that_could_not_work_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match=r"(must be over|is at least) 0, not"):
+def test_invalid_worker_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"must be (greater than|at least) 0, not"):
         WorkerOptions(**options)
 
 
-async def test_a_pool_is_for_a_task_of_the_mill(mill: Mill) -> None:
+async def test_a_pool_for_an_unknown_task_is_refused(mill: Mill) -> None:
     echo_on(mill)
-    with pytest.raises(InvalidInput, match="There is a pool for ecko, which is no task"):
+    with pytest.raises(
+        InvalidInput, match="There is a pool for ecko, but this mill has no such task"
+    ):
         async with mill.running(WorkerOptions(pools={"echo": 1, "ecko": 2})):
             pass
 
 
-async def test_the_error_of_a_block_goes_before_that_of_its_worker(
+async def test_an_error_of_the_block_takes_precedence_over_one_of_the_worker(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(session: WorkerSession) -> None:
@@ -119,8 +121,8 @@ async def test_the_error_of_a_block_goes_before_that_of_its_worker(
     async def run(error: Exception | None) -> None:
         async with mill.running(WorkerOptions(upkeep=False)):
             await (await mill.enqueue(echo, 1)).result()
-            # A connection that was only begun would be held by the traceback.
-            await until(lambda: mill.engine.listener.hears)
+            # Otherwise the traceback would keep a half-open connection of the listener alive.
+            await until(lambda: mill.engine.listener.is_listening)
             if error:
                 raise error
 
@@ -130,22 +132,23 @@ async def test_the_error_of_a_block_goes_before_that_of_its_worker(
         await run(None)
 
 
-async def test_a_part_that_loses_its_cancellation_is_cancelled_again() -> None:
-    async def deaf_at_first() -> None:
+async def test_a_part_that_ignores_its_cancellation_is_cancelled_again() -> None:
+    async def ignores_first_cancel() -> None:
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
         await asyncio.Event().wait()
 
-    async with running(deaf_at_first()):
+    async with running(ignores_first_cancel()):
         await asyncio.sleep(0)
     with pytest.raises(LookupError):
-        async with running(deaf_at_first()):
+        async with running(ignores_first_cancel()):
             await asyncio.sleep(0)
             raise LookupError
 
 
-async def test_limited_work_is_begun_while_quick_jobs_never_end(mill: Mill) -> None:
-    """Quick jobs are taken ahead and leave no slot free; those that a limit counts need one."""
+async def test_limited_jobs_start_while_quick_jobs_fill_the_worker(mill: Mill) -> None:
+    """Prefetched quick jobs fill every slot, but limited jobs are not prefetched: they need a free
+    slot."""
     quick_ended = 0
     seen: list[int] = []
 
@@ -167,7 +170,7 @@ async def test_limited_work_is_begun_while_quick_jobs_never_end(mill: Mill) -> N
     assert seen[0] < jobs
 
 
-async def test_a_handler_submits_to_the_database_that_its_worker_works_on(dsn: str) -> None:
+async def test_job_mill_submits_to_the_database_of_the_worker(dsn: str) -> None:
     app = Mill("postgresql://nobody@127.0.0.1:1/none")
     echo = echo_on(app)
 
@@ -177,5 +180,5 @@ async def test_a_handler_submits_to_the_database_that_its_worker_works_on(dsn: s
 
     mill = app.on(dsn)
     async with mill.running():
-        made = await (await mill.enqueue(more)).result()
-        assert await mill.job(made).result() == "more"
+        job_id = await (await mill.enqueue(more)).result()
+        assert await mill.job(job_id).result() == "more"

@@ -1,9 +1,9 @@
-"""Reading heat sheets of HY-TEK's MEET MANAGER, without guessing.
+"""Reads heat sheets of HY-TEK's MEET MANAGER, without guessing.
 
-    PDF ──► words ──► columns, lines ──► headings, entries ──► checks ──► sheet ──► swims of one
+    PDF ──► words ──► columns, lines ──► headings, entries ──► checks ──► sheet ──► swims
     pdf     pdf       page               program               checks     read      match
 
-Everything is decided by what is printed and where. What is not understood becomes a warning.
+Only the printed text and its position count. Text that is not understood becomes a warning.
 """
 
 from apps.heatsync.reader.clock import clock

@@ -1,7 +1,7 @@
-"""What may be wrong with what was read, in sentences.
+"""Consistency checks of what was read. Each problem becomes a warning for users.
 
-A line that is put under the wrong event is not seen to be wrong by itself. But then a heat is
-missing somewhere, or a lane is there twice.
+A line alone does not show that it was assigned to the wrong event. But then another event lacks a
+heat, or a lane appears twice.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from apps.heatsync.reader.program import Event, Heat, Place, Program
 
-# Of each kind: a sheet that is not understood at all would fill pages.
+# The maximum for each kind of warning.
 MOST = 20
 _LONGEST = 120
 _MOST_LANES = 10
@@ -32,18 +32,18 @@ def _psych(program: Program) -> Iterator[str]:
     without = [place for place in program.places if place.heat is None]
     if without and not program.heats:
         if program.is_psych_sheet and _are_ranks(without):
-            yield (
-                "This is a psych sheet: it ranks the swimmers, and says nothing of heats and lanes."
-            )
+            yield ("This is a psych sheet: it ranks the swimmers, but has no heats and lanes.")
         else:
-            yield "The headings of heats were not understood, so nobody has a heat and a lane."
+            yield (
+                "The headings of the heats were not understood, so swimmers have no heat and lane."
+            )
         return
     for number in dict.fromkeys(place.event.number for place in without):
-        yield f"Event {number} has swimmers without a heat and a lane."
+        yield f"Event {number} has swimmers without a heat and lane."
 
 
 def _are_ranks(places: Iterable[Place]) -> bool:
-    """Lanes begin again in each heat."""
+    """Ranks never decrease within an event. Lanes do, because each heat starts again."""
     last: dict[Event, int] = defaultdict(int)
     for place in places:
         number = place.entry.number or last[place.event]
@@ -57,13 +57,13 @@ def _implied(program: Program) -> Iterator[str]:
     for heat in program.heats:
         if heat.is_implied and not _is_only_heat(heat, program):
             yield (
-                f'Event {heat.event.number} has lanes below "{heat.round}" without a heat. They '
-                f"were taken to be of heat {heat.number}."
+                f'Event {heat.event.number} has lanes below "{heat.round}" without a heat. '
+                f"They are shown as heat {heat.number}."
             )
 
 
 def _is_only_heat(heat: Heat, program: Program) -> bool:
-    """Numbers that are too high for lanes are ranks."""
+    """Numbers over `_MOST_LANES` are ranks, not lanes."""
     others = (other for other in program.heats if other is not heat and other.event is heat.event)
     lanes = (place.entry.number or 0 for place in program.places if place.heat is heat)
     return max(lanes, default=0) <= _MOST_LANES and heat.stage not in {
@@ -72,13 +72,13 @@ def _is_only_heat(heat: Heat, program: Program) -> bool:
 
 
 def _same_number(program: Program) -> Iterator[str]:
-    """Of those that someone swims: a list of all events may stand before, in other words."""
+    """Checks only events with entries. A list of events before them may use other names."""
     names: dict[str, list[str]] = defaultdict(list)
     for event in dict.fromkeys(place.event for place in program.places):
         names[event.number].append(event.name)
     for number, found in names.items():
         if len(found) > 1:
-            yield f"There are {len(found)} events {number}: {' and '.join(found)}."
+            yield f"{len(found)} events have the number {number}: {' and '.join(found)}."
 
 
 def _missing(program: Program) -> Iterator[str]:
@@ -87,15 +87,15 @@ def _missing(program: Program) -> Iterator[str]:
         stages[heat.event, heat.stage].append(heat)
     for (event, _), heats in stages.items():
         numbers = {heat.number for heat in heats}
-        said = {heat.of for heat in heats if heat.of}
-        count = max(said | numbers)
+        totals = {heat.of for heat in heats if heat.of}
+        count = max(totals | numbers)
         if missing := [str(number) for number in range(1, count + 1) if number not in numbers]:
             yield (
                 f"Event {event.number} has {count} heats, but these are not on the sheet: "
                 f"{_short(', '.join(missing))}."
             )
-        if len(said) > 1 or (said and max(numbers) > max(said)):
-            yield f"Event {event.number} has heats that do not agree on how many there are."
+        if len(totals) > 1 or (totals and max(numbers) > max(totals)):
+            yield f"The heats of event {event.number} state different numbers of heats."
 
 
 def _letters(program: Program) -> Iterator[str]:
@@ -105,17 +105,17 @@ def _letters(program: Program) -> Iterator[str]:
             lettered[heat.event].append(f"{heat.number}{heat.letter}")
     for event, names in lettered.items():
         yield (
-            f"Event {event.number} has heats with letters, which are shown without: "
+            f"Event {event.number} has heats with letters. They are shown without the letter: "
             f"{_short(', '.join(names))}."
         )
 
 
 def _starts(program: Program) -> Iterator[str]:
     for heat in program.heats:
-        if heat.no_start:
+        if heat.invalid_start:
             yield (
-                f"Event {heat.event.number}, heat {heat.number} has no time to start: "
-                f'"{heat.no_start}" is no time of a day.'
+                f"Event {heat.event.number}, heat {heat.number} has no start time: "
+                f'"{heat.invalid_start}" is not a time of day.'
             )
 
 
@@ -129,7 +129,7 @@ def _twice(program: Program) -> Iterator[str]:
         if len(places) > 1:
             names = " and ".join(_name(place) for place in places)
             where = f"Event {heat.event.number}, heat {heat.number}, lane {lane}"
-            yield f"{where} is there {len(places)} times: {names}."
+            yield f"{where} occurs {len(places)} times: {names}."
 
 
 def _name(place: Place) -> str:

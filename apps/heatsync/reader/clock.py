@@ -2,9 +2,9 @@
 
 
 def clock(hour: str, minute: str, half: str | None) -> str | None:
-    """HH:MM of a day of 24 hours; None for what is no time of a day, such as 25:06.
+    """Converts to HH:MM in 24-hour format. None if there is no such time of day, such as 25:06.
 
-    12 AM is midnight. Where people count to 24, MEET MANAGER writes 16:05 PM.
+    12 AM is midnight. In countries with the 24-hour format, MEET MANAGER prints 16:05 PM.
     """
     hours, half = int(hour), (half or "").upper()[:1]
     if half == "A" and hours == 12:

@@ -1,7 +1,7 @@
 """Days of a meet and of its sessions.
 
-MEET MANAGER writes a day as the computer does that it runs on: 6/7/2025 is in June or in July. The
-other dates on the sheet, such as those of records, mostly tell which.
+MEET MANAGER writes dates in the format of the computer that it runs on, so 6/7/2025 is in June or
+in July. The other dates on the sheet, such as those of records, usually show which.
 """
 
 import re
@@ -14,14 +14,14 @@ from apps.heatsync.reader.text import fold
 
 DATE = r"\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4}"
 
-# No meet is longer, so a reading that makes it longer is wrong.
+# No meet is longer, so a date format that makes it longer is wrong.
 _LONGEST = timedelta(days=31)
 
 _CERTAIN = ("%Y/%m/%d", "%d/%b/%Y", "%d/%b/%y")
 _MONTH_FIRST = (*_CERTAIN, "%m/%d/%Y", "%m/%d/%y")
 _DAY_FIRST = (*_CERTAIN, "%d/%m/%Y", "%d/%m/%y")
 
-# Short ones count before what a session is called, or another day: Sun Devils are a team.
+# A short weekday counts only before a word for a session or another day: Sun Devils is a team.
 _SHORT = r"(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)"
 _PART = (
     r"am|pm|noon|morning|afternoon|evening|night|sessions?|prelim\w*|finals?|timed|heats|trials?"
@@ -83,7 +83,7 @@ class Calendar:
         )
 
     def _without_year(self, title: str) -> set[tuple[int, int]]:
-        """Months and days: Nov 15, 15th of November, 11/15."""
+        """Pairs of month and day: Nov 15, 15th of November, 11/15."""
         found = {(int(one), int(other)) for one, other in _TWO_NUMBERS.findall(title)}
         if self.formats == _DAY_FIRST:
             found = {(month, day) for day, month in found}
@@ -95,13 +95,13 @@ class Calendar:
         return [self.first + timedelta(days=n) for n in range((self.last - self.first).days + 1)]
 
     def knows(self, titles: Iterable[str]) -> bool:
-        """Whether every weekday in the titles is one of the meet."""
+        """Whether every weekday in the titles is a day of the meet."""
         weekdays = {day.weekday() for day in self._days()}
         return all(_weekdays(title) <= weekdays for title in titles)
 
 
 def read_calendar(first: str, last: str, titles: Iterable[str], everything: str) -> Calendar | None:
-    """`everything` is all text that may have dates in it."""
+    """Decides between the two date formats. `everything` is all text that may contain dates."""
     month, day = _calendar(first, last, _MONTH_FIRST), _calendar(first, last, _DAY_FIRST)
     if month is None or day is None or (month.first, month.last) == (day.first, day.last):
         return month or day
@@ -110,7 +110,7 @@ def read_calendar(first: str, last: str, titles: Iterable[str], everything: str)
     votes -= sum(_parsed(text, _DAY_FIRST) is not None for text in dates)
     votes = votes or month.knows(titles) - day.knows(titles)
     votes = votes or (day.last - day.first).days - (month.last - month.first).days
-    # Nobody who writes the month first writes 6-7-2025 or 6.7.2025.
+    # Formats with the month first use slashes, not 6-7-2025 or 6.7.2025.
     votes = votes or -("/" not in first)
     if votes == 0:
         return Calendar(month.first, month.last, month.formats, is_certain=False)
@@ -142,7 +142,7 @@ def _weekdays(title: str) -> set[int]:
 
 
 def month_of(text: str) -> int:
-    """0 for what is no month."""
+    """Returns 0 if the text is not a month."""
     text = fold(text)
     found = (any(name.startswith(text) for name in names) for names in MONTHS)
     return next((number for number, is_it in enumerate(found, start=1) if is_it), 0)

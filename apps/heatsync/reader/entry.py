@@ -1,7 +1,7 @@
-"""A lane and who swims in it, or a relay team.
+"""Reads one row: a lane with a swimmer or a relay team.
 
-Where there is a header, words belong to the label they stand below; otherwise they are told by
-their form. A row without a name, or with neither a time nor an age, is no entry.
+If there is a header, a word belongs to the label above it. Otherwise its form decides. A row
+without a name, or with neither a time nor an age, is not an entry.
 """
 
 import re
@@ -16,14 +16,14 @@ from apps.heatsync.reader.fields import (
     age_at,
     is_alone,
     is_at_seed,
-    unglued,
+    split_fields,
 )
 from apps.heatsync.reader.header import Header
 from apps.heatsync.reader.words import Word, text_of
 
-# Ranks that are tied have a star. Two who share a lane have letters.
+# Tied ranks have a star. Swimmers who share a lane have letters.
 _LANE = re.compile(r"\*?(?P<number>\d{1,3})(?P<half>[A-D])?")
-# The number of a swimmer in some register, between name and age.
+# The registration number of a swimmer, between name and age.
 _ID = re.compile(r"(?=.*\d)[A-Z\d*-]{4,16}")
 _BLANK = re.compile(r"(?P<standard>[A-Z]{0,4})(?:_+|[-–—.]{2,})")
 _DASH = re.compile(r"[-–—]")
@@ -33,7 +33,7 @@ _RELAY_LETTER = re.compile(r"['\"]?(?P<letter>[A-Z])['\"]?")
 _RELAY_AGES = re.compile(r"[MWFX]\d{1,3}\+?")
 # A class such as (S9) or S9/SB8/SM9 may follow.
 _NAME = re.compile(r"['’‘ʻ]?[^\W\d_]\D{0,80}(?:\([\w /]+\)|\bS[BM]?\d{1,2}[\w/]*)?", re.IGNORECASE)
-# Of what may stand instead of a time, not all is known.
+# Words instead of a time that are not in the list of known ones.
 _NO_TIME = re.compile(r"[A-Za-z][A-Za-z./]{1,7}")
 # Exhibition, para, foreign and unattached swimmers.
 _MARKS = " *%#&+~^"
@@ -41,7 +41,7 @@ _COMMA = re.compile(r"\s*,\s*")
 # The association of a team, such as MR.
 _LSC = re.compile(r"[A-Z]{2}")
 
-_Divided = tuple[Sequence[Word], Word | None, Sequence[Word]]
+_NameAgeTeam = tuple[Sequence[Word], Word | None, Sequence[Word]]
 
 
 @dataclass(slots=True)
@@ -54,9 +54,10 @@ class Person:
 
 @dataclass(slots=True)
 class Entry:
-    """`number` is the lane, or the rank on a psych sheet, and `half` the letter of one who shares
-    it. Without person and team, the lane is
-    empty."""
+    """`number` is the lane, or the rank on a psych sheet. `half` is the letter in a shared lane.
+
+    Without a person and a team, the lane is empty.
+    """
 
     number: int | None = None
     half: str | None = None
@@ -74,23 +75,23 @@ class Entry:
 
 
 def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
-    entry, words = _around(words, header, is_relay=False)
+    entry, words = _read_edges(words, header, is_relay=False)
     if not words:
         return _empty_lane(entry)
-    name, age, team = _divided(words, header)
+    name, age, team = _split(words, header)
     entry.person = person(text_of(_without_id(name)), age.text.upper() if age else None)
     entry.team = text_of(_without_lsc(team, header)) or None
     if entry.person is None or HOLDS_TIME.search(entry.team or ""):
         return None
     if not team and _reach_team(name, header):
         return None
-    # There are sheets without times, and swimmers without an age.
+    # Some sheets have no times, and some swimmers have no age.
     is_clear = (age and header) or (entry.number is not None and _begin_at_team(team, header))
     return entry if entry.seed or is_clear else None
 
 
 def read_relay(words: Sequence[Word], header: Header | None) -> Entry | None:
-    entry, words = _around(words, header, is_relay=True)
+    entry, words = _read_edges(words, header, is_relay=True)
     if not words:
         return _empty_lane(entry)
     words = _without_lsc(words, header)
@@ -102,7 +103,7 @@ def read_relay(words: Sequence[Word], header: Header | None) -> Entry | None:
 
 
 def person(name: str, age: str | None) -> Person | None:
-    """None for what cannot be a name."""
+    """None if the text cannot be a name."""
     name = _COMMA.sub(", ", name).strip(_MARKS)
     if not _NAME.fullmatch(name):
         return None
@@ -119,12 +120,12 @@ def _empty_lane(entry: Entry) -> Entry | None:
     return entry if entry.number is not None and entry.seed is None else None
 
 
-def _around(
+def _read_edges(
     words: Sequence[Word], header: Header | None, *, is_relay: bool
 ) -> tuple[Entry, Sequence[Word]]:
-    """The lane before a name, the time and the standard after it, and the words in between."""
+    """Reads the lane before the name, and time and standard after it. Returns the other words."""
     entry = Entry()
-    words, entry.standard = _without_blanks(unglued(words, header))
+    words, entry.standard = _without_blanks(split_fields(words, header))
     if words and (number := _lane(words[0], header)):
         entry.number, entry.half, words = int(number["number"]), number["half"], words[1:]
     at = _seed_at(words, header)
@@ -138,7 +139,7 @@ def _around(
     entry.seed, entry.exhibition = seed["seed"], bool(seed["exhibition"])
     if words and _EXHIBITION.fullmatch(words[-1].text) and is_at_seed(words[-1], header):
         entry.exhibition, words = True, words[:-1]
-    is_before = _ends_at_seed(words, header) or _meets(words, time)
+    is_before = _ends_at_seed(words, header) or _touches(words, time)
     if not is_relay and is_before and _STANDARD.fullmatch(words[-1].text):
         entry.standard, words = words[-1].text, words[:-1]
     codes = [word.text for word in rest if _STANDARD.fullmatch(word.text)]
@@ -147,7 +148,7 @@ def _around(
 
 
 def _without_blanks(words: Sequence[Word]) -> tuple[Sequence[Word], str | None]:
-    """Lines to write on, `____`. `B____` says that the swimmer has met a standard."""
+    """Removes blanks to fill in, `____`. In `B____`, B is a standard that the swimmer has met."""
     kept, standard = [], None
     for at, word in enumerate(words):
         if found := _BLANK.fullmatch(word.text):
@@ -164,7 +165,10 @@ def _lane(word: Word, header: Header | None) -> re.Match[str] | None:
 
 
 def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
-    """A second time is a cut or a time to beat. A team may be called NT."""
+    """The first time is the seed, a second one is a cut.
+
+    Without a time, the last word such as NT counts, because a team may be named NT.
+    """
     seeds = [
         at
         for at, word in enumerate(words)
@@ -175,8 +179,7 @@ def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
 
 
 def _ends_at_seed(words: Sequence[Word], header: Header | None) -> bool:
-    """Whether the last word begins below the label of times, in a stretch of its own, and not
-    below the label before."""
+    """Whether the last word begins below the label of times, in a separate span."""
     label = header and header.get("seed")
     if not header or not label or len(words) < 2 or words[-1].span == words[-2].span:
         return False
@@ -184,9 +187,11 @@ def _ends_at_seed(words: Sequence[Word], header: Header | None) -> bool:
     return words[-1].x0 > max(label.x0 - words[-1].size, *before, 0.0)
 
 
-def _meets(words: Sequence[Word], time: Word) -> bool:
-    """Whether the last word is a letter before a time, as in `B28.11`, and not the end of a team
-    that reaches so far."""
+def _touches(words: Sequence[Word], time: Word) -> bool:
+    """Whether the last word is a letter directly before the time, as in `B28.11`.
+
+    The end of a long team name is not, because its span has more words.
+    """
     own = [word for word in words if word.span == time.span]
     return len(own) == 1 and len(own[0].text) == 1 and own[0].x1 == time.x0
 
@@ -202,7 +207,7 @@ def _without_lsc(words: Sequence[Word], header: Header | None) -> Sequence[Word]
 
 
 def _is_lsc(words: Sequence[Word], at: int, header: Header | None) -> bool:
-    """The association of a team has a label of its own, or stands before that of teams."""
+    """The association (LSC) of a team is below its own label, or left of the label of teams."""
     word, lsc, team = words[at], header and header.get("lsc"), header and header.get("team")
     if len(words) < 2 or not _LSC.fullmatch(word.text) or not is_alone(words, at):
         return False
@@ -211,8 +216,8 @@ def _is_lsc(words: Sequence[Word], at: int, header: Header | None) -> bool:
     return at == 0 and team is not None and word.x1 < team.x0
 
 
-def _divided(words: Sequence[Word], header: Header | None) -> _Divided:
-    """Name, age and team. Without an age, by where they stand, or by how they were drawn."""
+def _split(words: Sequence[Word], header: Header | None) -> _NameAgeTeam:
+    """Splits into name, age and team. Without an age, positions and spans decide."""
     at = age_at(words, header)
     if at is not None:
         return words[:at], words[at], words[at + 1 :]
@@ -222,7 +227,7 @@ def _divided(words: Sequence[Word], header: Header | None) -> _Divided:
 
 
 def _team_at(words: Sequence[Word], x: float) -> int:
-    """The first stretch that begins there or after; or word, if the whole line was drawn as one."""
+    """The first span at or after `x`; the first word, if the whole line is one span."""
     is_one = words[0].span == words[-1].span
     for at, word in enumerate(words):
         if at and word.x0 >= x and (is_one or word.span != words[at - 1].span):
@@ -236,6 +241,6 @@ def _begin_at_team(team: Sequence[Word], header: Header | None) -> bool:
 
 
 def _reach_team(name: Sequence[Word], header: Header | None) -> bool:
-    """Whether a name ends so far right that it must be the team too."""
+    """Whether the name reaches so far to the right that it must contain the team."""
     label = header and header.get("team")
     return label is not None and any(word.x1 > label.x0 + word.size for word in name)

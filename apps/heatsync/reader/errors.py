@@ -1,14 +1,14 @@
-"""Every error of the reader. None goes away by trying again, so each is Permanent.
+"""Every error of the reader. A retry would fail again, so each is Permanent.
 
     HeatSyncError
     ├── InvalidPdf            INVALID_PDF: not a PDF, cut off, damaged, or it needs a password
-    │   └── ScannedPdf        the same code: pictures of pages, without text
+    │   └── ScannedPdf        the same code: images of pages, without text
     ├── PdfTooLarge           PDF_TOO_LARGE
-    ├── ExtractionFailed      EXTRACTION_FAILED: text, but not that of a heat sheet
+    ├── ExtractionFailed      EXTRACTION_FAILED: has text, but is not a heat sheet
     └── SwimmerNotFound       SWIMMER_NOT_FOUND, with `suggestions`
         └── AmbiguousSwimmer  AMBIGUOUS_SWIMMER, with `candidates`
 
-The code is for programs; the message is shown to end users as it stands.
+The code is for programs. The message is shown to end users unchanged.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ class InvalidPdf(HeatSyncError):
 class ScannedPdf(InvalidPdf):
     def __init__(self) -> None:
         super().__init__(
-            "This PDF has no text, it is a scan. Ask the organisers for the PDF that the meet "
-            "software made."
+            "This PDF is a scan without text. Ask the organisers for the PDF that the meet "
+            "software created."
         )
 
 

@@ -1,4 +1,4 @@
-"""The head of a page: the meet, its days, where it is, and which session follows.
+"""Reads the head of a page: the meet, its days, the venue and the session.
 
 Riverside Pool - Site License        HY-TEK's MEET MANAGER 8.0 - 9:12 PM  6/24/2025  Page 3
                       Summer Open 2025 - 6/27/2025 to 6/29/2025
@@ -52,7 +52,7 @@ def is_title(row: str) -> bool:
 
 
 def is_session(row: str, title: str) -> bool:
-    """Whether a row below a title says which session follows, if the title does not."""
+    """Whether a row below a title without a session names the session."""
     found = _title(title)
     return bool(found and not found["rest"] and _SESSION.fullmatch(row))
 
@@ -62,7 +62,7 @@ def _title(row: str) -> re.Match[str] | None:
 
 
 def is_about_software(row: str) -> bool:
-    """Such a row may stand below the columns as well."""
+    """Such rows may also be at the bottom of a page."""
     return bool(_SOFTWARE.fullmatch(row) or _FOOTER.fullmatch(row))
 
 
@@ -78,7 +78,7 @@ def read_head(rows: Iterable[str]) -> Head:
         elif is_session(row, above):
             head.session = row
         elif not head.first_day and (found := _MEET.fullmatch(in_numbers(row))):
-            # Above stands whose program it is, or the name.
+            # The row above has the name of the meet, if this row has none.
             head.meet = found["name"] or (others[-1] if others else None)
             head.first_day, head.last_day = found["first"], found["last"] or found["first"]
             others = []

@@ -1,4 +1,4 @@
-"""The line above the swimmers: what stands where.
+"""The line of labels above the swimmers.
 
     Lane  Name              Age  Team        Seed Time
     Lane  Name              Age  LSC  Team   Seed Time
@@ -7,7 +7,7 @@
 
     Carril  Nombre          Edad Equipo      Tiempo para Sembrado
 
-Fields stand left, right or in the middle below their label, so what counts is how far it extends.
+Fields are aligned left, right or centred below their label, so the extent of a label counts.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _LABELS = {
     "year": "age",
     "gr": "age",
     "grade": "age",
-    # Numbers of swimmers are told by their form.
+    # Registration numbers are recognised by their form.
     "id": "filler",
     "id#": "filler",
     "lsc": "lsc",
@@ -41,17 +41,17 @@ _LABELS = {
     "edad": "age",
     "equipo": "team",
     "relevo": "relay",
-    # "Tiempo para Sembrado" is so long that it runs over the label before it.
+    # "Tiempo para Sembrado" is so long that it overlaps the label before it.
     "tiempo": "filler",
     "para": "filler",
     "sembrado": "seed",
 }
-# Labels may meet.
-_GLUED = {some + other: len(some) for some in _LABELS for other in _LABELS}
-# Labels come in this order, so one that goes back is of the next column.
+# Adjacent labels may have no gap between them.
+_JOINED = {some + other: len(some) for some in _LABELS for other in _LABELS}
+# Labels have this order, so one that comes earlier in it belongs to the next column.
 _ORDER = ("lane", "name", "age", "team", "relay", "seed", "time")
 _ANYWHERE = {"filler", "lsc"}
-# A column begins where these follow each other. A swimmer may be called Lane.
+# A column begins at one of these pairs. One word is not enough: a swimmer may be named Lane.
 _BEGINNINGS = {
     ("lane", "name"),
     ("lane", "team"),
@@ -90,8 +90,8 @@ class Header(NamedTuple):
 
 
 def find_headers(row: Sequence[Word]) -> list[Header]:
-    """All headers in a row: one for each column of the page that has one there."""
-    row = [piece for word in row for piece in _unglued(word)]
+    """All headers in a row, one for each column of the page."""
+    row = [piece for word in row for piece in _split_labels(word)]
     labels = [_LABELS.get(word.text.casefold().rstrip(":")) for word in row]
     headers, index = [], 0
     while index < len(row) - 1:
@@ -103,8 +103,8 @@ def find_headers(row: Sequence[Word]) -> list[Header]:
     return headers
 
 
-def _unglued(word: Word) -> tuple[Word, ...]:
-    cut = _GLUED.get(word.text.casefold())
+def _split_labels(word: Word) -> tuple[Word, ...]:
+    cut = _JOINED.get(word.text.casefold())
     return halves(word, cut) if cut else (word,)
 
 

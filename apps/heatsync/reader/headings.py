@@ -1,4 +1,4 @@
-"""The lines that say what follows: events, heats, finals.
+"""Headings of events, heats and finals.
 
     Event 12  Girls 11-12 50 SC Meter Freestyle
     #12 Girls 11-12 50 SC Meter Freestyle
@@ -6,13 +6,13 @@
     Heat 2  Finals  (#12 Girls 11-12 50 SC Meter Freestyle)
     A - Final
 
-A heat that begins a column is printed the fourth way, and names its event instead of "of 3": the
-column before may end with another event.
+A heat at the top of a column has the fourth form. It names its event instead of "of 3", because
+the column before may end with another event.
 
     Event 21 / 22  Girls / Boys 13-14 800 Free
     Heat 5  (Heat 3 Girls 800 Free)
 
-Two events may take turns. Then their heats are counted together, and each says whose it is.
+Heats of two events may alternate. They are then numbered together, and each one names its event.
 """
 
 import re
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from apps.heatsync.reader.clock import clock
 
-# In English, and in the Spanish of MEET MANAGER. Diving has flights.
+# English, and Spanish as MEET MANAGER prints it. Diving has flights.
 EVENT_WORD = r"(?i:Evento?)"
 HEAT_WORD = r"(?i:Heat|Flight|Serie)"
 
@@ -28,8 +28,8 @@ _NUMBER = r"\d{1,5}[A-Z]{0,2}"
 _NUMBERED = (
     rf"(?:{EVENT_WORD}\s*#?|#)\s*(?P<number>{_NUMBER}(?:\s*/\s*{_NUMBER})?)(?!\w)[\s:]*(?P<name>.*)"
 )
-_EVENT = re.compile(rf"(?P<goes_on>\()?{_NUMBERED}")
-_WITHIN = re.compile(rf"(?P<goes_on>\()\s*{_NUMBERED}")
+_EVENT = re.compile(rf"(?P<continues>\()?{_NUMBERED}")
+_WITHIN = re.compile(rf"(?P<continues>\()\s*{_NUMBERED}")
 _HEAT = re.compile(
     rf"{HEAT_WORD}\s*[#:]?\s*(?P<number>\d{{1,3}})(?P<letter>[A-H])?(?:\s*(?:of|de|/)\s*(?P<of>\d{{1,3}}))?\b"
     r"(?P<rest>.*)"
@@ -39,7 +39,7 @@ _SHARE = re.compile(
 )
 _LIKE_EVENT = re.compile(rf"(?:{EVENT_WORD}|#)\s*({_NUMBER})\b.*")
 _LIKE_HEAT = re.compile(rf"\W*(?:{HEAT_WORD}|(?i:Ht))\W*\d.*")
-# "A final call" is a sentence.
+# "A final call" is a sentence, not a heading.
 _FINAL = re.compile(
     r"(?:[A-H]\s*-\s*Finals?|(?:Championship|Consolation|Bonus)\s+(?:Finals?|Heat)|Swim-?off|"
     r"[A-H] Finals?(?=\s*(?:$|\(|Starts)))\b",
@@ -51,14 +51,14 @@ _ROUND = re.compile(
     r"Quarter-?\s?finals?|Semi-?\s?final(?:s|es)?|Swim-?off|Time Trials?|Exhibition",
     re.IGNORECASE,
 )
-# There are sentences that begin like a title: "Event 5 follows after the break".
+# Some sentences begin like a heading: "Event 5 follows after the break".
 _IS_EVENT = re.compile(
     r"(?:Girls|Boys|Women|Men|Mixed|Coed|Open|Mujeres|Hombres|Mixto)\b|.*\b(?:Free|Freestyle|Back|"
     r"Backstroke|Breast|Breaststroke|Fly|Butterfly|IM|Medley|Relay|Kick|Diving|Yards?|Meters?|Metro|"
     r"(?:25|50|100|200|400|500|800|1000|1500|1650)(?!\s*min))\b",
     re.IGNORECASE,
 )
-# 1:05.33 is how long someone swims.
+# 1:05.33 is a duration, not a start.
 _START = re.compile(
     r"(?:(?:Starts?(?: at)?|Inicia a las)\s*)?"
     r"(?<![\d:.])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?![.,:]?\d)"
@@ -70,7 +70,7 @@ _REST_OF_NAME = re.compile(
     r"(?:(?:SC|LC|Yard|Meter|Freestyle|Backstroke|Breaststroke|Butterfly|Individual|Medley|IM|Relay|"
     r"Multi-Class|CL|CC|Metro|Estilo|Libre|de|Espalda|Pecho|Mariposa|Combinado|Relevo)\s*)+"
 )
-# What stands between lanes and is about none. It must not hide a heading.
+# Lines between lanes that can be ignored. The pattern must not match a heading.
 _NOTE = re.compile(
     rf"(?!.*\b(?:{HEAT_WORD}|{EVENT_WORD}|(?i:Ht|\w*final|prelim|consol|champion|bonus|swim)))"
     r"(?i:\W+|[*=~_-]{2,}.*|(?:Page|Página)?\W*\d{1,4}(?:\s*(?:of|de|/)\s*\d{1,4})?\W*|"
@@ -85,27 +85,30 @@ _EDGES = " .-–:"
 
 
 class EventHeading(NamedTuple):
-    """`goes_on`: it was named before. Its name may be cut off here, or shortened."""
+    """`continues`: the event was named before. The name may be cut off or shortened here."""
 
     number: str
     name: str
-    goes_on: bool
+    continues: bool
 
 
 class HeatHeading(NamedTuple):
-    """`number` is None for a final that has a letter instead; `event` for a heat of the event
-    above. `share` is the one of two events that it belongs to. `no_start` is printed as the start,
-    and is no time of a day. `is_implied`: only the round is named. `letter` is
-    that of two heats that share a number."""
+    """`number` is None for a final with a letter, `event` for a heat of the event above.
+
+    `share`: the name of the heat's event, if two events alternate. `invalid_start`: the printed
+    start, if it is not a time of day. `is_unfinished`: the name of the event may continue in the
+    next line. `is_implied`: only the round is named. `letter`: distinguishes two heats with the
+    same number.
+    """
 
     number: int | None = None
     of: int | None = None
     round: str | None = None
     start: str | None = None
-    no_start: str | None = None
+    invalid_start: str | None = None
     event: EventHeading | None = None
     share: str | None = None
-    is_broken: bool = False
+    is_unfinished: bool = False
     is_implied: bool = False
     letter: str | None = None
 
@@ -125,18 +128,18 @@ def heat_heading(text: str) -> HeatHeading | None:
 
 
 def is_like_heat(text: str) -> bool:
-    """Whether a heat may begin there, even if it is not understood."""
+    """Whether a heat may begin here, even if the heading is not understood."""
     return bool(_LIKE_HEAT.fullmatch(text))
 
 
 def is_like_event(text: str, current: str | None) -> bool:
-    """Whether an event may begin there, other than the current one."""
+    """Whether another event than the current one may begin here."""
     found = _LIKE_EVENT.fullmatch(text)
     return bool(found) and found[1] != current
 
 
 def is_note(text: str) -> bool:
-    """A break, an award, the number of a page or an address on the web."""
+    """A break, an award, a page number or a web address."""
     return bool(_NOTE.fullmatch(text))
 
 
@@ -145,18 +148,18 @@ def is_relay(name: str) -> bool:
 
 
 def legs_in(name: str) -> int:
-    """How many swim a relay: `Mixed 8x50 Freestyle Relay`; mostly four."""
+    """The number of legs: 8 in `Mixed 8x50 Freestyle Relay`, 4 if the name has none."""
     found = _LEGS.search(name)
     return int(found[1]) if found else 4
 
 
 def share_of(numbers: str, names: str, share: str) -> EventHeading | None:
-    """One of two events, `21/22` and `Girls / Boys 13-14 800 Free`, by its first word."""
+    """Finds one of two events, `21/22` and `Girls / Boys 13-14 800 Free`, by its first word."""
     first, _, rest = names.partition("/")
     second, _, name = rest.strip().partition(" ")
     for number, who in zip(numbers.split("/"), (first.strip(), second), strict=False):
         if who and who == share.split()[0]:
-            return EventHeading(number, f"{who} {name}", goes_on=False)
+            return EventHeading(number, f"{who} {name}", continues=False)
     return None
 
 
@@ -165,19 +168,19 @@ def round_heading(text: str) -> str | None:
 
 
 def start_heading(text: str) -> str | None:
-    """The start of a heat, where the column was too narrow for it."""
+    """The start of a heat in a separate line, if the column is too narrow."""
     found = _START_ALONE.fullmatch(text)
     return _clock(found) if found else None
 
 
 def rest_of_name(text: str) -> str | None:
-    """The end of an event's name, where the column was too narrow for it."""
+    """The end of an event's name in a separate line, if the column is too narrow."""
     rest = text.removesuffix(")")
     return rest if _REST_OF_NAME.fullmatch(rest) else None
 
 
 def stage_of(round: str | None) -> str:
-    """Heats are numbered within a stage: those of A, B and C finals go on, those of prelims not."""
+    """Heats are numbered within a stage. All finals of an event are one stage."""
     text = (round or "").casefold()
     return next((stage for stage in ("prelim", "semi", "swim") if text.startswith(stage)), "final")
 
@@ -200,27 +203,27 @@ def _heat(number: int | None, of: int | None, rest: str) -> HeatHeading:
         start[0].strip() if start and time is None else None,
         _event(within) if within else None,
         share["name"] if share else None,
-        is_broken=rest.count("(") > rest.count(")"),
+        is_unfinished=rest.count("(") > rest.count(")"),
     )
 
 
 def _round(text: str) -> str | None:
-    """It may be in brackets; other remarks are too."""
+    """The round may be in brackets, but so may other remarks."""
     before, _, inside = text.partition("(")
     inside = inside.strip(" )")
     return before.strip(_EDGES) or (inside if _ROUND.fullmatch(inside) else None)
 
 
 def _event(found: re.Match[str]) -> EventHeading:
-    """The name may be in brackets, and after dots: `...(Girls 11-12 50 SC Meter Freestyle)`."""
+    """The name may be in brackets after dots: `...(Girls 11-12 50 SC Meter Freestyle)`."""
     text = found["name"].strip(_EDGES)
     name = text.removeprefix("(")
     if name.count(")") > name.count("("):
         name = name.removesuffix(")")
     name = _CONTINUED.sub("", name)
-    goes_on = bool(found["goes_on"]) or text != name
+    continues = bool(found["continues"]) or text != name
     number = re.sub(r"\s", "", found["number"])
-    return EventHeading(number, name.strip(_EDGES), goes_on)
+    return EventHeading(number, name.strip(_EDGES), continues)
 
 
 def _clock(found: re.Match[str]) -> str | None:

@@ -1,9 +1,8 @@
-"""Finding a swimmer by name. Two names are equal or they are not: the schedule of someone else's
-child is worse than none.
+"""Finds a swimmer by name. Names must be equal: the schedule of another child is worse than none.
 
-Equal are names of the same letters, whatever their case, accents, hyphens and apostrophes, and
-`Doe, Jane` and `Jane Doe`. A middle initial and a suffix count only where both names have one, and
-the class of a para swimmer does not count. Of two who have one name, brackets tell which is meant:
+Names are equal if their letters are, ignoring case, accents, hyphens and apostrophes. `Doe, Jane`
+equals `Jane Doe`. A middle initial and a suffix count only if both names have one. The class of a
+para swimmer does not count. If two swimmers have the same name, the team in brackets selects one:
 `Lee, Ann (BLUE)`.
 """
 
@@ -16,14 +15,14 @@ from apps.heatsync.reader.errors import AmbiguousSwimmer, SwimmerNotFound
 from apps.heatsync.reader.sheet import Swim
 from apps.heatsync.reader.text import fold
 
-# Of para swimmers: (S9), S9/SB8/SM9.
+# Classes of para swimmers: (S9), S9/SB8/SM9.
 _CLASS = re.compile(r"\((?:S[BM]?\d{1,2}\b[ /]*)+\)|\bS[BM]?\d{1,2}\b[\w/]*", re.IGNORECASE)
 _SUFFIXES = {"jr", "sr", "ii", "iii", "iv"}
 _MOST_NAMED = 10
 
 
 class _Reading(NamedTuple):
-    """One way to read a name. Mary-Ann, Mary Ann and Maryann are one, so there are no spaces."""
+    """One interpretation of a name. It has no spaces: Mary-Ann, Mary Ann and Maryann are equal."""
 
     given: str
     family: str
@@ -39,13 +38,13 @@ class _Reading(NamedTuple):
 
 
 def find_swims(swims: Iterable[Swim], asked: str) -> list[Swim]:
-    """All swims of the one who is asked for, relays too: `Lee, Ann`, or `Lee, Ann (BLUE)`.
+    """All swims of one swimmer, including relays: `Lee, Ann`, or `Lee, Ann (BLUE)`.
 
-    A family name alone will do, if only one swimmer has it. Raises SwimmerNotFound or
+    A family name alone is enough if only one swimmer has it. Raises SwimmerNotFound or
     AmbiguousSwimmer.
     """
     named = [swim for swim in swims if swim.swimmer_name]
-    swimmers = _asked_for(named, asked)
+    swimmers = _matching_swimmers(named, asked)
     if not swimmers:
         raise _not_found(named, asked)
     if len(swimmers) > 1:
@@ -56,18 +55,18 @@ def find_swims(swims: Iterable[Swim], asked: str) -> list[Swim]:
 def is_same_name(some: str, other: str) -> bool:
     return (
         _fit(_readings(some), _readings(other))
-        or _fit(_turned(some), _readings(other))
-        or _fit(_readings(some), _turned(other))
+        or _fit(_family_first(some), _readings(other))
+        or _fit(_readings(some), _family_first(other))
     )
 
 
 def normalised(name: str) -> str:
-    """One text for names that differ only in how they are written, the given name first.
+    """Returns the same text for different spellings of a name, the given name first.
 
-    Without a comma nothing tells where the family name begins. So it is the last word, and where a
-    comma says otherwise, two spaces stand before it: `Ann Lee, Mary` is not `Lee, Mary Ann`.
+    Without a comma, the last word is the family name. If a comma says otherwise, two spaces are
+    before the family name, so `Ann Lee, Mary` differs from `Lee, Mary Ann`.
     """
-    name, remark = _apart(name)
+    name, remark = _split_brackets(name)
     family, comma, given = name.partition(",")
     if not comma:
         return " ".join((*_tokens(name), *remark))
@@ -76,35 +75,37 @@ def normalised(name: str) -> str:
     return " ".join((*first, *gap, *last, *remark))
 
 
-def _asked_for(swims: Sequence[Swim], asked: str) -> list[list[Swim]]:
-    """Brackets may be part of a name, or of a team. So all is a name, or else what is in them tells
-    who is meant."""
-    found = _who_are_called(swims, asked)
+def _matching_swimmers(swims: Sequence[Swim], asked: str) -> list[list[Swim]]:
+    """Swimmers that match. Brackets may belong to a name or a team.
+
+    First the whole text is tried as a name, then the text in brackets as a team or an age.
+    """
+    found = _swimmers_named(swims, asked)
     text = asked.strip()
     brackets = [at for at, letter in enumerate(text) if letter == "(" and text.endswith(")")]
     for at in brackets:
         fact = _squashed(text[at + 1 : -1])
         found = found or [
-            swimmer for swimmer in _who_are_called(swims, text[:at]) if fact in _facts(swimmer)
+            swimmer for swimmer in _swimmers_named(swims, text[:at]) if fact in _facts(swimmer)
         ]
     return found
 
 
-def _who_are_called(swims: Sequence[Swim], name: str) -> list[list[Swim]]:
-    """Those who are called exactly so, if there are any."""
-    swimmers = _swimmers(_called(swims, name))
+def _swimmers_named(swims: Sequence[Swim], name: str) -> list[list[Swim]]:
+    """Prefers swimmers with exactly this name."""
+    swimmers = _swimmers(_swims_named(swims, name))
     return [some for some in swimmers if _is_exactly(some, name)] or swimmers
 
 
-def _called(swims: Sequence[Swim], name: str) -> list[Swim]:
-    """As the name is written; else the other way round; else by the family name alone."""
-    asked, turned, family = _readings(name), _turned(name), _squashed(name)
+def _swims_named(swims: Sequence[Swim], name: str) -> list[Swim]:
+    """Tries the name as written, then with the family name first, then as a family name alone."""
+    asked, turned, family = _readings(name), _family_first(name), _squashed(name)
     return (
         [swim for swim in swims if _fit(asked, _readings(_name(swim)))]
         or [
             swim
             for swim in swims
-            if _fit(turned, _readings(_name(swim))) or _fit(asked, _turned(_name(swim)))
+            if _fit(turned, _readings(_name(swim))) or _fit(asked, _family_first(_name(swim)))
         ]
         or [
             swim
@@ -119,8 +120,8 @@ def _fit(some: Iterable[_Reading], others: Sequence[_Reading]) -> bool:
 
 
 def _readings(name: str) -> list[_Reading]:
-    """One with a comma. Without, any space may be where the family name begins."""
-    name, remark = _apart(name)
+    """One reading if there is a comma. Otherwise the family name may begin at any space."""
+    name, remark = _split_brackets(name)
     family, comma, given = name.partition(",")
     if comma:
         return [_reading(_tokens(given) + remark, _tokens(family))]
@@ -128,16 +129,18 @@ def _readings(name: str) -> list[_Reading]:
     return [_reading(tokens[:at] + remark, tokens[at:]) for at in range(1, len(tokens))]
 
 
-def _turned(name: str) -> list[_Reading]:
-    """`Doe Jane`, which only a comma would tell from `Jane Doe`."""
-    name, remark = _apart(name)
+def _family_first(name: str) -> list[_Reading]:
+    """Readings with the family name first, but without a comma: `Doe Jane`."""
+    name, remark = _split_brackets(name)
     tokens = [] if "," in name else _tokens(name)
     return [_reading(tokens[at:] + remark, tokens[:at]) for at in range(1, len(tokens))]
 
 
-def _apart(name: str) -> tuple[str, list[str]]:
-    """A name and what stands in brackets behind it. A nickname is part of the given name, also
-    where the family name comes last."""
+def _split_brackets(name: str) -> tuple[str, list[str]]:
+    """Splits a name and the words in brackets after it.
+
+    These may be a nickname, which is part of the given name even after the family name.
+    """
     text = _CLASS.sub(" ", name).strip()
     before, bracket, inside = text.partition("(")
     is_whole = len(_tokens(before)) > 1 or "," in before
@@ -170,11 +173,11 @@ def _name(swim: Swim) -> str:
 
 
 def _swimmers(swims: Iterable[Swim]) -> list[list[Swim]]:
-    """Swims by swimmer. Two of one name may swim for one team, if they are not of one age."""
+    """Groups swims by swimmer. Two swimmers of a team may have one name, but different ages."""
     swimmers: list[list[Swim]] = []
     for swim in swims:
         for known in swimmers:
-            if all(_is_one(swim, other) for other in known):
+            if all(_is_same_swimmer(swim, other) for other in known):
                 known.append(swim)
                 break
         else:
@@ -182,7 +185,7 @@ def _swimmers(swims: Iterable[Swim]) -> list[list[Swim]]:
     return swimmers
 
 
-def _is_one(swim: Swim, other: Swim) -> bool:
+def _is_same_swimmer(swim: Swim, other: Swim) -> bool:
     return (
         _same(swim.team, other.team)
         and (swim.age == other.age or None in (swim.age, other.age))
@@ -191,7 +194,7 @@ def _is_one(swim: Swim, other: Swim) -> bool:
 
 
 def _is_exactly(swims: Iterable[Swim], name: str) -> bool:
-    asked = {*_readings(name), *_turned(name)}
+    asked = {*_readings(name), *_family_first(name)}
     return any(asked & set(_readings(_name(swim))) for swim in swims)
 
 
@@ -201,9 +204,11 @@ def _not_found(swims: Iterable[Swim], name: str) -> SwimmerNotFound:
         family, _, given = _name(swim).partition(",")
         for order in (f"{given} {family}", f"{family} {given}"):
             printed.setdefault(" ".join(_tokens(order)), _name(swim))
-    near = difflib.get_close_matches(" ".join(_tokens(_apart(name)[0])), printed, n=4, cutoff=0.7)
+    near = difflib.get_close_matches(
+        " ".join(_tokens(_split_brackets(name)[0])), printed, n=4, cutoff=0.7
+    )
     suggestions = list(dict.fromkeys(printed[key] for key in near))
-    hint = f" Did you mean {_either(suggestions)}?" if suggestions else " Check how it is written."
+    hint = f" Did you mean {_joined_by_or(suggestions)}?" if suggestions else " Check the spelling."
     return SwimmerNotFound(f'"{name}" is not on this sheet.{hint}', suggestions=suggestions)
 
 
@@ -211,24 +216,24 @@ def _ambiguous(
     swims: Sequence[Swim], swimmers: Sequence[Sequence[Swim]], asked: str
 ) -> AmbiguousSwimmer:
     candidates = [_described(swimmer) for swimmer in swimmers]
-    shown = _either(candidates[:_MOST_NAMED])
+    shown = _joined_by_or(candidates[:_MOST_NAMED])
     return AmbiguousSwimmer(
-        f'"{asked}" fits {len(candidates)} swimmers: {shown}.{_hint(swims, swimmers[0])}',
+        f'"{asked}" matches {len(candidates)} swimmers: {shown}.{_hint(swims, swimmers[0])}',
         candidates=candidates,
     )
 
 
 def _hint(swims: Sequence[Swim], swimmer: Sequence[Swim]) -> str:
-    """What to ask for instead, as long as it has to be."""
+    """The shortest text that selects this swimmer."""
     name = _name(swimmer[0])
     ways = {
-        "the whole name": name,
-        "the team too": f"{name} ({swimmer[0].team})",
-        "the age too": _described(swimmer),
+        "the full name": name,
+        "the name and team": f"{name} ({swimmer[0].team})",
+        "the name, age and team": _described(swimmer),
     }
-    fitting = (what for what, text in ways.items() if len(_asked_for(swims, text)) == 1)
+    fitting = (what for what, text in ways.items() if len(_matching_swimmers(swims, text)) == 1)
     what = next(fitting, None)
-    return f' Give {what}: "{ways[what]}".' if what else ""
+    return f' Enter {what}: "{ways[what]}".' if what else ""
 
 
 def _described(swimmer: Sequence[Swim]) -> str:
@@ -237,7 +242,7 @@ def _described(swimmer: Sequence[Swim]) -> str:
 
 
 def _facts(swimmer: Sequence[Swim]) -> set[str]:
-    """What may stand in brackets to tell who is meant: team, age, or both as they are shown."""
+    """The texts in brackets that select this swimmer: team, age, or both."""
     age, team = str(_age(swimmer) or ""), swimmer[0].team or ""
     return {_squashed(text) for text in (team, age, age + team)} - {""}
 
@@ -246,6 +251,6 @@ def _age(swimmer: Sequence[Swim]) -> int | None:
     return next((swim.age for swim in swimmer if swim.age is not None), None)
 
 
-def _either(names: Sequence[str]) -> str:
-    """Names have commas, so they are put apart by "or"."""
+def _joined_by_or(names: Sequence[str]) -> str:
+    """Joins names with "or", because they contain commas."""
     return " or ".join(names)

@@ -1,7 +1,7 @@
-"""Pages → lines in the order people read them: down a column, then down the next.
+"""Pages → lines in reading order: down one column, then down the next.
 
-The head of a page runs over all columns. Below it, a column begins where a header, an event or a
-heat begins a line. No position is known beforehand, and each page may have its own.
+The head of a page spans all columns. Below it, a column begins where a line begins with a header,
+an event or a heat. No position is fixed: each page may have different columns.
 """
 
 import re
@@ -18,14 +18,14 @@ from apps.heatsync.reader.headings import EVENT_WORD, HEAT_WORD
 from apps.heatsync.reader.pdf import Page
 from apps.heatsync.reader.words import Word, text_of
 
-# Words whose baselines differ by less, in parts of their height, stand in one row: times are set
-# smaller than names, and a little higher.
+# Words whose baselines differ by less, relative to their height, are in one row: times are printed
+# smaller than names, and slightly higher.
 _SAME_ROW = 0.4
-# Columns are further apart than this part of the page's width, headings in one column are not.
+# The distance between columns is more than this fraction of the page's width.
 _APART = 0.15
-# Letters that are so many times as large as most are a watermark.
+# Letters larger than this multiple of the median size are a watermark.
 _LARGE = 4.0
-# A field may stand a little left of the heading that shows where the column begins.
+# A field may begin slightly left of the heading that marks the start of its column.
 _OUTDENT = 3.0
 
 _HEAT = re.compile(HEAT_WORD)
@@ -38,8 +38,7 @@ Row = list[Word]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Places of its words count from where the column begins, so a header of one column fits the
-    next one too."""
+    """Positions of words are relative to the column, so a header also applies to other columns."""
 
     page: int
     words: Sequence[Word]
@@ -51,15 +50,14 @@ class Line:
 
 
 class PageText(NamedTuple):
-    """The rows of a page's head, over all its columns, and its lines. A page of something else,
-    such as a cover, has neither."""
+    """The rows of a page's head, and its lines. Other pages, such as a cover, have neither."""
 
     head: list[str]
     lines: list[Line]
 
 
 class _Columns(NamedTuple):
-    """Where they begin, and how wide one is."""
+    """The left edges of the columns, and the width of one."""
 
     lefts: list[float]
     width: float
@@ -76,7 +74,7 @@ def in_reading_order(pages: Iterable[Page]) -> Iterator[PageText]:
         top = _top(rows)
         body = [word for row in rows[top:] if not is_about_software(text_of(row)) for word in row]
         lines = list(_lines(number, body, columns.lefts))
-        yield PageText([text_of(_once(row)) for row in rows[:top]], lines)
+        yield PageText([text_of(_without_second_head(row)) for row in rows[:top]], lines)
 
 
 def _without_watermark(words: Sequence[Word]) -> list[Word]:
@@ -95,13 +93,13 @@ def _rows(words: Iterable[Word]) -> list[Row]:
 
 
 def _from_left(row: Row) -> Row:
-    """A stretch stays together, also where it runs over the next one."""
+    """Sorts a row, and keeps each span together even if it overlaps the next one."""
     starts = _starts(row)
     return sorted(row, key=lambda word: (starts[word.span], word.span, word.x0))
 
 
 def _starts(words: Iterable[Word]) -> dict[int, float]:
-    """Where stretches begin."""
+    """The left edge of each span."""
     starts: dict[int, float] = {}
     for word in words:
         starts[word.span] = min(word.x0, starts.get(word.span, word.x0))
@@ -109,7 +107,7 @@ def _starts(words: Iterable[Word]) -> dict[int, float]:
 
 
 def _columns(rows: Sequence[Row], last: _Columns, apart: float) -> _Columns:
-    """A column without a heading is where the page before had one, if there is room for it."""
+    """A column without a heading has the position of the previous page, if there is room."""
     headers = [header for row in rows for header in find_headers(row)]
     lefts: list[float] = []
     begins = [_left(header, rows, apart) for header in headers]
@@ -125,7 +123,7 @@ def _columns(rows: Sequence[Row], last: _Columns, apart: float) -> _Columns:
 
 
 def _left(header: Header, rows: Sequence[Row], apart: float) -> float:
-    """Ranks have no label. They stand left of the names."""
+    """Includes ranks, which have no label and are left of the names."""
     if header.get("lane"):
         return header.x0
     ranks = [
@@ -140,7 +138,7 @@ def _left(header: Header, rows: Sequence[Row], apart: float) -> float:
 
 
 def _headings(rows: Sequence[Row], headers: Sequence[Header], apart: float) -> list[float]:
-    """Where headings begin, but for those in the middle of a column."""
+    """The left edges of headings, except those in the middle of a column."""
     places = [word.x0 for row in rows for at, word in enumerate(row) if _is_heading(row, at)]
     return [x for x in places if not any(header.x0 + apart < x < header.x1 for header in headers)]
 
@@ -148,7 +146,7 @@ def _headings(rows: Sequence[Row], headers: Sequence[Header], apart: float) -> l
 def _is_heading(row: Row, at: int) -> bool:
     """`Heat 3 …`, `Event 12 …`, `#12 …` or `(#12 …`, not in the middle of a sentence."""
     word, text = row[at], row[at].text.removeprefix("(")
-    # A heat says in brackets which event it is of.
+    # After a heat, the event in brackets belongs to it.
     if text != word.text and any(_HEAT.fullmatch(other.text) for other in row[:at]):
         return False
     if at and (word.span == row[at - 1].span or word.x0 - row[at - 1].x1 < word.size / 2):
@@ -160,10 +158,13 @@ def _is_heading(row: Row, at: int) -> bool:
 
 
 def _top(rows: Sequence[Row]) -> int:
-    """How many rows are the head: up to the title, with the session, or to the first heading or
-    lane."""
+    """The number of rows of the head.
+
+    The head ends after the title and the session. Without a title, it ends before the first
+    heading or lane.
+    """
     first = next(number for number, row in enumerate(rows) if _is_body(row))
-    texts = [text_of(_once(row)) for row in rows[:first]]
+    texts = [text_of(_without_second_head(row)) for row in rows[:first]]
     titles = [number for number, text in enumerate(texts) if is_title(text)]
     if not titles:
         return first
@@ -171,8 +172,8 @@ def _top(rows: Sequence[Row]) -> int:
     return below + (below < first and is_session(texts[below], texts[title]))
 
 
-def _once(row: Row) -> Row:
-    """Where two pages are printed side by side, they have one head each."""
+def _without_second_head(row: Row) -> Row:
+    """Removes the second head, if two pages are printed side by side."""
     half = len(row) // 2
     is_twice = text_of(row[:half]) == text_of(row[half:]) and row[half].span != row[half - 1].span
     return row[:half] if is_twice else row
@@ -185,7 +186,7 @@ def _is_body(row: Row) -> bool:
 
 
 def _lines(number: int, words: Sequence[Word], lefts: Sequence[float]) -> Iterator[Line]:
-    """A stretch belongs to the column where it begins, however far it runs."""
+    """A span belongs to the column in which it begins, whatever its length."""
     starts = _starts(words)
     for column, left in enumerate(lefts):
         own = [word for word in words if _column_of(starts[word.span], lefts) == column]

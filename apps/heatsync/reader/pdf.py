@@ -1,4 +1,4 @@
-"""PDF → pages of words, by PDFium."""
+"""PDF → pages of words, with PDFium."""
 
 import ctypes
 import threading
@@ -16,10 +16,10 @@ from apps.heatsync.reader.words import Letter, Word, words_of
 MOST_PAGES = 500
 MOST_CHARACTERS = 5_000_000
 
-# How far into a file its first line may stand, and how far from its end the last.
+# The maximum distance of the header from the start of the file, and of %%EOF from its end.
 _SLACK = 1_024
 
-# PDFium is not made for threads, not even for two documents at once.
+# PDFium is not thread-safe, not even with different documents.
 _pdfium = threading.Lock()
 
 
@@ -33,26 +33,26 @@ class Page(NamedTuple):
 
 def read_pages(pdf: bytes | Path) -> list[Page]:
     data = pdf if isinstance(pdf, bytes) else pdf.read_bytes()
-    _require_whole(data)
+    _require_complete(data)
     with _pdfium:
         try:
             with closing(_opened(data)) as document:
                 pages = list(_pages(document))
         except pdfium.PdfiumError as error:
-            raise InvalidPdf("This PDF is damaged. Try to download it again.") from error
+            raise InvalidPdf("This PDF is damaged. Download it again.") from error
     if not any(page.words for page in pages):
         raise ScannedPdf
     return pages
 
 
-def _require_whole(data: bytes) -> None:
+def _require_complete(data: bytes) -> None:
     if not data:
-        raise InvalidPdf("This file is empty. Try to download it again.")
+        raise InvalidPdf("This file is empty. Download it again.")
     if b"%PDF-" not in data[:_SLACK]:
         raise InvalidPdf("This file is not a PDF. Choose the PDF of the heat sheet.")
-    # PDFium would make do with the pages that are there, and nobody would miss the others.
+    # PDFium would read the pages that exist, and users would not notice that others are missing.
     if b"%%EOF" not in data.rstrip(b"\0\t\n\r ")[-_SLACK:]:
-        raise InvalidPdf("This PDF is cut off in the middle. Try to download it again.")
+        raise InvalidPdf("This PDF is incomplete. Download it again.")
 
 
 def _opened(data: bytes) -> pdfium.PdfDocument:
@@ -61,7 +61,7 @@ def _opened(data: bytes) -> pdfium.PdfDocument:
     except pdfium.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise InvalidPdf(
-                "This PDF needs a password. Ask the organisers for one that can be opened without."
+                "This PDF needs a password. Ask the organisers for a PDF without a password."
             ) from error
         raise
 
@@ -69,16 +69,19 @@ def _opened(data: bytes) -> pdfium.PdfDocument:
 def _pages(document: pdfium.PdfDocument) -> Iterator[Page]:
     if len(document) > MOST_PAGES:
         raise PdfTooLarge(
-            f"This PDF has {len(document):,} pages; up to {MOST_PAGES} can be read. Choose the "
-            "heat sheet of one session."
+            f"This PDF has {len(document):,} pages; the limit is {MOST_PAGES}. Choose the heat "
+            "sheet of one session."
         )
     left = MOST_CHARACTERS
     for number in range(len(document)):
         with closing(document[number]) as page, closing(page.get_textpage()) as text:
             left -= text.count_chars()
             if left < 0:
-                raise PdfTooLarge("This PDF has more text than a heat sheet could have.")
-            letters = _as_drawn(list(_letters(text, _upright(page))), page)
+                raise PdfTooLarge(
+                    "This PDF has too much text for a heat sheet. Choose the heat sheet of "
+                    "one session."
+                )
+            letters = _in_drawing_order(list(_letters(text, _upright(page))), page)
             yield Page(page.get_width(), list(words_of(letters)))
 
 
@@ -94,15 +97,18 @@ def _letters(text: pdfium.PdfTextPage, upright: _Upright) -> Iterator[Letter]:
         raw.FPDFText_GetCharOrigin(page, index, x, y)
         letter = chr(raw.FPDFText_GetUnicode(page, index))
         x0, x1, base, height = upright(box.left, box.bottom, box.right, box.top, x.value, y.value)
-        # There are fonts that do not know how high they are.
+        # Some fonts report no height.
         size = max(height, x1 - x0)
         yield Letter(letter, x0, x1, base, size, ctypes.addressof(drawing.contents), is_apart)
         is_apart = False
 
 
-def _as_drawn(letters: list[Letter], page: pdfium.PdfPage) -> list[Letter]:
-    """PDFium goes from left to right, which mixes two fields where one runs over the other. What is
-    drawn within a form has no order of its own; then it stays as it is."""
+def _in_drawing_order(letters: list[Letter], page: pdfium.PdfPage) -> list[Letter]:
+    """Sorts letters into drawing order.
+
+    PDFium returns them from left to right, which mixes fields that overlap. The drawing order of
+    objects within a form is unknown; then the letters stay as they are.
+    """
     count = raw.FPDFPage_CountObjects(page.raw)
     drawings = (raw.FPDFPage_GetObject(page.raw, index) for index in range(count))
     order = {ctypes.addressof(drawing.contents): at for at, drawing in enumerate(drawings)}
@@ -112,8 +118,11 @@ def _as_drawn(letters: list[Letter], page: pdfium.PdfPage) -> list[Letter]:
 
 
 def _upright(page: pdfium.PdfPage) -> _Upright:
-    """Takes the box and the origin of a letter, counted from the bottom left of the page before it
-    is turned. Gives its left, its right, its baseline and its height, as people see them."""
+    """Returns a function that applies the rotation of the page to a letter.
+
+    The function takes the box and the origin of a letter, from the bottom left of the unrotated
+    page. It returns left, right, baseline and height on the rotated page.
+    """
     width, height = page.get_size()
     turned: dict[int, _Upright] = {
         0: lambda left, bottom, right, top, _, y: (left, right, height - y, top - bottom),

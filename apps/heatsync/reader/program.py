@@ -1,9 +1,9 @@
-"""Lines → entries: the sheet as people read it, line after line.
+"""Lines → entries. Reads the sheet line by line.
 
     event ──► notes: records, standards ──► heat ──► lanes ──► heat … ──► event …
       └─────► ranks, on a psych sheet         └────► relay teams, each with its swimmers
 
-What is not understood is kept, and never guessed at.
+Lines that are not understood are kept for a warning, and never guessed.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ from apps.heatsync.reader.relay import read_legs
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """`round` is the one that was named last."""
+    """`round` is the last one that was named."""
 
     number: str
     name: str
@@ -43,8 +43,11 @@ class Event:
 
 @dataclass(slots=True, eq=False)
 class Heat:
-    """`of` is how many there are, where the sheet says so. `no_start` is printed as its start, and
-    is no time of a day. `is_implied`: nothing but the round stands above its lanes."""
+    """`of` is the number of heats, if it is printed.
+
+    `invalid_start`: the printed start, if it is not a time of day. `is_implied`: only a round is
+    printed above the lanes, without a heading of a heat.
+    """
 
     event: Event
     number: int
@@ -53,7 +56,7 @@ class Heat:
     is_implied: bool = False
     of: int | None = None
     start: str | None = None
-    no_start: str | None = None
+    invalid_start: str | None = None
 
     @property
     def stage(self) -> str:
@@ -62,7 +65,7 @@ class Heat:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """An entry where it stands. On a psych sheet there is no heat."""
+    """An entry with its event and heat. On a psych sheet there is no heat."""
 
     event: Event
     heat: Heat | None
@@ -81,43 +84,43 @@ class Program:
 
 
 class ProgramReader:
-    """Takes one line after the other, and knows which event and heat they are about."""
+    """Takes one line after the other, and keeps track of the current event and heat."""
 
     def __init__(self, *, is_psych_sheet: bool):
         self.program = Program(is_psych_sheet)
         self._events: dict[str, Event] = {}
         self._stages: dict[tuple[Event, str], list[Heat]] = defaultdict(list)
-        # For swimmers and for relays. A column that has none is like the one before.
+        # For swimmers and for relays. A column without a header uses that of the column before.
         self._headers: dict[bool, Header] = {}
         self._event: Event | None = None
-        # Two that take turns.
+        # The heading of two events that alternate.
         self._pair: Event | None = None
         self._heat: Heat | None = None
         self._team: Entry | None = None
         self._is_relay = False
         self._in_notes = True
         self._in_alternates = False
-        self._broken: Event | None = None
-        # A round was named, and no heat after it yet.
+        self._unfinished: Event | None = None
+        # A round that was named, with no heat after it so far.
         self._round: str | None = None
 
     def read(self, lines: Iterable[Line], session: str | None) -> None:
         for line in lines:
             if not (self._heading(line) or self._listed(line, session) or is_note(line.text)):
                 self.program.not_understood.append(line)
-                self._leave(line)
+                self._end_section(line)
 
     def _heading(self, line: Line) -> bool:
-        text, broken = line.text, self._broken
-        self._broken = None
+        text, unfinished = line.text, self._unfinished
+        self._unfinished = None
         if line.header:
             self._header(line.header)
         elif event := event_heading(text):
             self._open_event(event)
         elif heat := heat_heading(text):
             return self._open_heat(heat)
-        elif broken and (rest := rest_of_name(text)):
-            self._mend(broken, rest)
+        elif unfinished and (rest := rest_of_name(text)):
+            self._extend_name(unfinished, rest)
         elif self._event and (round := round_heading(text)):
             self._open_round(self._event, round)
         elif self._heat and (start := start_heading(text)):
@@ -129,8 +132,8 @@ class ProgramReader:
             return False
         return True
 
-    def _leave(self, line: Line) -> None:
-        """What follows is not part of what came before, where it is not known what begins."""
+    def _end_section(self, line: Line) -> None:
+        """Lines after a heading that is not understood do not belong to the previous heading."""
         if self._is_other_event(line):
             self._event = None
         if self._event is None or is_like_heat(line.text):
@@ -147,12 +150,12 @@ class ProgramReader:
         self._in_notes = self._event is None
 
     def _find_event(self, heading: EventHeading) -> Event:
-        """The same one again, unless its number has another name."""
+        """Returns the known event, unless its number now has another name."""
         event = self._events.get(heading.number)
         if event and heading.name.startswith(event.name):
-            # A column was too narrow for the whole name.
+            # The name was cut off before, in a narrow column.
             event.name = heading.name
-        elif event is None or not (heading.goes_on or event.name.startswith(heading.name)):
+        elif event is None or not (heading.continues or event.name.startswith(heading.name)):
             event = self._events[heading.number] = Event(heading.number, heading.name)
         return event
 
@@ -164,7 +167,7 @@ class ProgramReader:
             self._in_notes = True
         self._pair = event if "/" in event.number else None
         self._in_alternates = False
-        self._broken = event
+        self._unfinished = event
 
     def _open_heat(self, heading: HeatHeading) -> bool:
         if heading.event:
@@ -178,13 +181,13 @@ class ProgramReader:
         self._heat.is_implied = self._heat.is_implied or heading.is_implied
         self._round = None
         self._heat.start = self._heat.start or heading.start
-        self._heat.no_start = self._heat.no_start or heading.no_start
+        self._heat.invalid_start = self._heat.invalid_start or heading.invalid_start
         self._in_notes = self._in_alternates = False
-        self._broken = self._event if heading.is_broken else None
+        self._unfinished = self._event if heading.is_unfinished else None
         return True
 
     def _open_round(self, event: Event, round: str) -> None:
-        """It may stand below the heat that it is of."""
+        """A round may also be printed below its heat."""
         event.round = self._round = round
         heat = self._heat
         if heat and heat.round and (heat.is_implied or heat.stage != stage_of(round)):
@@ -200,12 +203,12 @@ class ProgramReader:
             self._event = None
 
     def _imply_heat(self) -> None:
-        """Where an event has one heat, nothing but its round may be named."""
+        """An event with one heat may have only a round as its heading."""
         if self._round and self._heat is None and not self.program.is_psych_sheet:
             self._open_heat(HeatHeading(round=self._round, is_implied=True))
 
     def _find_heat(self, event: Event, heading: HeatHeading) -> Heat:
-        """The same one again, where it goes on in another column."""
+        """Returns the known heat, if it continues in another column."""
         event.round = heading.round or event.round
         heats = self._stages[event, stage_of(event.round)]
         for heat in heats:
@@ -213,19 +216,19 @@ class ProgramReader:
                 return heat
             if heading.number is None and heat.round == event.round:
                 return heat
-        # Finals that have a letter instead of a number are swum in the order they are printed.
+        # Finals with letters are numbered in the order in which they are printed.
         number = len(heats) + 1 if heading.number is None else heading.number
         heats.append(Heat(event, number, event.round, heading.letter))
         self.program.heats.append(heats[-1])
         return heats[-1]
 
-    def _mend(self, event: Event, rest: str) -> None:
+    def _extend_name(self, event: Event, rest: str) -> None:
         if not event.name.endswith(rest):
             event.name = f"{event.name} {rest}"
         self._is_relay = self._is_relay or is_relay(rest)
 
     def _listed(self, line: Line, session: str | None) -> bool:
-        """Lanes, swimmers of relays, and notes, which need not be understood."""
+        """Reads lanes, swimmers of relays, and notes, which are ignored."""
         if self._is_other_event(line):
             return False
         if self._in_alternates:
@@ -243,7 +246,7 @@ class ProgramReader:
         return read(line.words, self._headers.get(self._is_relay))
 
     def _add_legs(self, line: Line, event: Event) -> bool:
-        """Those who are listed after the last leg swim only if another one cannot."""
+        """Swimmers listed after the last leg are alternates, and are left out."""
         legs = read_legs(line.words, len(self._team.legs)) if self._team else None
         if self._team is None or legs is None:
             return False

@@ -1,4 +1,4 @@
-"""A heat sheet, from its bytes to its swims."""
+"""Reads a heat sheet: PDF → swims."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from apps.heatsync.reader.sessions import Sessions
 from apps.heatsync.reader.sheet import Sheet
 from apps.heatsync.reader.swims import swims_of
 
-# A scan may have a few words of text, such as a stamp.
+# Per page. A scan may contain a few words of text, such as a stamp.
 _FEWEST_WORDS = 10
 
 
@@ -39,7 +39,7 @@ def read_sheet(pdf: bytes | Path) -> Sheet:
 
 
 def read_text(pdf: bytes | Path) -> str:
-    """Line by line, column by column."""
+    """The text of a sheet in reading order."""
     texts = in_reading_order(read_pages(pdf))
     return "\n".join(
         row for text in texts for row in (*text.head, *(line.text for line in text.lines))
@@ -47,7 +47,7 @@ def read_text(pdf: bytes | Path) -> str:
 
 
 def _program(texts: Sequence[PageText], heads: Sequence[Head]) -> Program:
-    has_heats = any(_tells_heats(line) for text in texts for line in text.lines)
+    has_heats = any(_has_heats(line) for text in texts for line in text.lines)
     reader = ProgramReader(is_psych_sheet=not has_heats)
     session = None
     for text, head in zip(texts, heads, strict=True):
@@ -56,28 +56,30 @@ def _program(texts: Sequence[PageText], heads: Sequence[Head]) -> Program:
     return reader.program
 
 
-def _tells_heats(line: Line) -> bool:
-    """A psych sheet has neither heats nor lanes, not even such as are not understood."""
+def _has_heats(line: Line) -> bool:
+    """A psych sheet has neither lanes nor headings that look like heats."""
     has_lanes = line.header is not None and line.header.get("lane") is not None
     return has_lanes or is_like_heat(line.text) or heat_heading(line.text) is not None
 
 
 def _require_heat_sheet(program: Program, pages: Sequence[Page], heads: Sequence[Head]) -> None:
     if not program.heats and any(head.is_results for head in heads):
-        raise ExtractionFailed("These are results. Choose the heat sheet from before the meet.")
+        raise ExtractionFailed(
+            "This PDF has results. Choose the heat sheet that was published before the meet."
+        )
     if program.places:
         return
     if sum(len(page.words) for page in pages) < _FEWEST_WORDS * len(pages):
         raise ScannedPdf
     raise ExtractionFailed(
-        "No heats and lanes were found in this PDF. Choose a heat sheet (meet program) that was "
-        "made by HY-TEK's MEET MANAGER."
+        "No heats and lanes were found in this PDF. Choose a heat sheet (meet program) that "
+        "was created by HY-TEK's MEET MANAGER."
     )
 
 
 def _left_out(pages: Sequence[Page], texts: Sequence[PageText]) -> list[str]:
     return few(
-        f"Nothing on page {number} looks like part of a heat sheet. It was left out."
+        f"Page {number} does not look like part of a heat sheet and was left out."
         for number, (page, text) in enumerate(zip(pages, texts, strict=True), start=1)
         if page.words and not text.lines
     )

@@ -1,4 +1,4 @@
-"""Who swims in a relay, in the lines below it.
+"""Reads the swimmers of a relay, in the lines below it.
 
 1) Doe, Jane A 12      2) Roe, Richard M11
 Doe, Jane A 12         Roe, Richard M11
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from apps.heatsync.reader.entry import Person, person
-from apps.heatsync.reader.fields import AGE, unglued
+from apps.heatsync.reader.fields import AGE, split_fields
 from apps.heatsync.reader.words import Word, text_of
 
-# Fields may meet: "Doe, Jane2) Roe, Richard11". The end of a class, (S9) or (SB10), is no number.
+# Fields may have no gap: "Doe, Jane2) Roe, Richard11". The end of a class, (S9), is no number.
 _NUMBER = r"(?<!S)(?<!S\d)(?<!S[BM])(?<!S[BM]\d)\d\)"
 _NUMBERED = re.compile(rf"(?P<leg>\d)\)\s*(?P<who>.*?)\s*(?={_NUMBER}|$)")
 _NAME_AND_AGE = re.compile(r"(?P<name>\D+?)\s*(?P<age>[MWFBGX]?\d{1,3})")
@@ -24,19 +24,21 @@ Legs = dict[int, Person]
 
 
 def read_legs(words: Sequence[Word], after: int) -> Legs | None:
-    """By their place in the relay; without numbers they go on after those that are known. Nobody
-    may be named yet."""
-    words = unglued(words, None)
+    """Swimmers by leg. Without numbers, they follow the legs that are known.
+
+    Numbers without names are valid, and give an empty result. None if the line has no swimmers.
+    """
+    words = split_fields(words, None)
     text = _BLANK.sub("", text_of(words))
     if re.match(r"\d\)", text):
         found = [(int(leg["leg"]), leg["who"]) for leg in _NUMBERED.finditer(text)]
         return _legs((leg, _person(who)) for leg, who in found if who)
-    people = _by_age(words) or _by_stretch(words)
+    people = _by_age(words) or _by_span(words)
     return _legs(enumerate(people, start=after + 1)) or None
 
 
 def _legs(people: Iterable[tuple[int, Person | None]]) -> Legs | None:
-    """All of a line or nothing of it."""
+    """None if one of the names in the line is invalid."""
     legs: Legs = {}
     for leg, who in people:
         if who is None:
@@ -53,7 +55,7 @@ def _person(text: str) -> Person | None:
 
 
 def _by_age(words: Sequence[Word]) -> list[Person | None]:
-    """Nothing, unless the line is names and ages throughout."""
+    """Empty unless the line consists of names and ages only."""
     people, name = [], []
     for word in words:
         if AGE.fullmatch(word.text):
@@ -64,9 +66,9 @@ def _by_age(words: Sequence[Word]) -> list[Person | None]:
     return [] if name else people
 
 
-def _by_stretch(words: Sequence[Word]) -> list[Person | None]:
-    """Nothing, unless the line is two names or more, each of a family and a given name."""
-    stretches = [list(stretch) for _, stretch in groupby(words, key=lambda word: word.span)]
-    names = [text_of(stretch) for stretch in stretches]
+def _by_span(words: Sequence[Word]) -> list[Person | None]:
+    """Empty unless the line has at least two spans, each with a family and a given name."""
+    spans = [list(span) for _, span in groupby(words, key=lambda word: word.span)]
+    names = [text_of(span) for span in spans]
     is_listed = len(names) > 1 and all(_LISTED.fullmatch(name) for name in names)
     return [person(name, None) for name in names] if is_listed else []

@@ -1,4 +1,4 @@
-"""What is read from a heat sheet."""
+"""The data of a heat sheet."""
 
 from datetime import date
 
@@ -7,16 +7,16 @@ from pydantic.alias_generators import to_camel
 
 
 class Model(BaseModel):
-    """Names are snake_case in Python, camelCase in JSON."""
+    """Uses snake_case names in Python and camelCase names in JSON."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
 class Swim(Model):
-    """Someone in a lane. Of a relay there is one for each of its swimmers, or one without a name.
+    """One swimmer in one lane. A relay has one for each swimmer, or one without a name.
 
-    On a psych sheet nobody has a heat or a lane yet. `gender` is the letter beside the age, and
-    `seed_time` and `standard` are as printed. `heat_start_time` is HH:MM of a day of 24 hours.
+    On a psych sheet there are no heats and lanes. `gender` is the letter beside the age.
+    `seed_time` and `standard` are as printed. `heat_start_time` is HH:MM in 24-hour format.
     """
 
     event_number: str
@@ -42,8 +42,10 @@ class Swim(Model):
 
 
 class Sheet(Model):
-    """`date_range` is the first and the last day of the meet; `warnings` are sentences on all that
-    was not read for certain."""
+    """`date_range` is the first and the last day of the meet.
+
+    `warnings` are sentences about everything that is uncertain.
+    """
 
     meet_name: str | None
     date_range: tuple[date, date] | None

@@ -1,4 +1,4 @@
-"""Days in words, as people write them above a sheet.
+"""Dates in words, as in the head of a sheet.
 
 November 14-16, 2025        14-16 November 2025        Nov 14 - Nov 16, 2025
 Friday, November 28 - Sunday, December 1, 2025         14 al 16 de noviembre de 2025
@@ -14,7 +14,7 @@ _NAMES = sorted({form for names in MONTHS for name in names for form in (name, n
 _MONTH = rf"(?:{'|'.join([*reversed(_NAMES), 'sept'])})\b\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _WEEKDAY = r"(?:[a-z]{3,6}day,?\s+)?"
-# The days between may be named too: 14, 15 & 16.
+# The days in between may also be named: 14, 15 & 16.
 _TO = r"(?:,\s*\d{1,2})*\s*(?:[-–—&]|\b(?:to|through|thru|and|al?)\b)\s*"
 _OF = r"\s+(?:de\s+)?"
 _YEAR = r"(?:19|20)\d\d\b"
@@ -33,15 +33,15 @@ _DAY_FIRST = re.compile(
 
 
 def in_numbers(text: str) -> str:
-    """With its days as the rest of the reader knows them: `2025-11-14 to 2025-11-16`."""
+    """Replaces dates in words by numbers: `2025-11-14 to 2025-11-16`."""
     return _MONTH_FIRST.sub(_numbers, _DAY_FIRST.sub(_numbers, text))
 
 
 def _numbers(found: re.Match[str]) -> str:
-    """The first day and the last share what is said once. Without a year they stay in words."""
-    said = found.groupdict()
-    year, month, day = (said[f"last_{part}"] or said[part] for part in ("year", "month", "day"))
-    first = _day(said["year"] or year, said["month"] or month, said["day"] or day)
+    """The first and the last day share parts that are named once. The year is required."""
+    parts = found.groupdict()
+    year, month, day = (parts[f"last_{part}"] or parts[part] for part in ("year", "month", "day"))
+    first = _day(parts["year"] or year, parts["month"] or month, parts["day"] or day)
     last = _day(year, month, day)
     return f"{first} to {last}" if first and last else found[0]
 

@@ -1,4 +1,4 @@
-"""Places in the program → swims, as others see them."""
+"""Entries of the program → swims."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def swims_of(program: Program, sessions: Sessions) -> Iterator[Swim]:
 
 
 def _heats_by_stage(program: Program) -> dict[tuple[Event, str], int]:
-    """A heat that goes on in the next column does not say how many there are; another one does."""
+    """Not every heat has the number of heats, so the highest number of the stage is used."""
     counts: dict[tuple[Event, str], int] = defaultdict(int)
     for heat in program.heats:
         key = heat.event, heat.stage
@@ -50,7 +50,7 @@ def _entered(place: Place) -> dict[str, Any]:
 
 
 def _seeded(place: Place, counts: dict[tuple[Event, str], int]) -> dict[str, Any]:
-    """A psych sheet has ranks, which are no lanes."""
+    """Empty for a psych sheet, which has ranks instead of lanes."""
     heat = place.heat
     if heat is None:
         return {}

@@ -1,8 +1,8 @@
 """Letters → words.
 
-MEET MANAGER draws every field on its own, and lets a long name run over the age beside it. So a
-word also knows its span: the stretch that was drawn at once, from which no other field can come.
-Printers to PDF draw a whole line at once, in any order; there a stretch ends where a gap is wide.
+MEET MANAGER draws every field separately, and a long name may overlap the age beside it. So each
+word has a span: the number of the piece of text that was drawn at once. A span has one field only.
+Programs that print to PDF draw a whole line at once; there a wide gap ends a span.
 """
 
 import unicodedata
@@ -11,16 +11,18 @@ from typing import NamedTuple
 
 from apps.heatsync.reader.text import clean
 
-# Steps from one letter to the next, in parts of their height.
-_BACK = -0.2  # kerning goes no further back
+# Distances between letters, relative to their height.
+_BACK = -0.2  # the largest overlap by kerning
 _NEAR = 0.12  # less than a space
-_LOOSE = 0.5  # letters that are set apart, in one stretch
+_LOOSE = 0.5  # between widely spaced letters of one span
 _WIDE = 0.8  # more than a space
 
 
 class Letter(NamedTuple):
-    """`y` is the baseline, from the top of the page. `is_apart`: PDFium sees a gap before it, which
-    need not be there."""
+    """`y` is the baseline, from the top of the page.
+
+    `is_apart`: PDFium reports a gap before the letter, which may not exist.
+    """
 
     text: str
     x0: float
@@ -32,8 +34,10 @@ class Letter(NamedTuple):
 
 
 class Word(NamedTuple):
-    """`seam` is how many of its letters were drawn before the others: a word in two pieces, or two
-    fields that happen to meet."""
+    """`seam` is the number of letters that were drawn before the others.
+
+    Such a word is one word in two pieces, or two fields without a gap.
+    """
 
     text: str
     x0: float
@@ -47,22 +51,22 @@ class Word(NamedTuple):
 def words_of(letters: Iterable[Letter]) -> Iterator[Word]:
     word: list[Letter] = []
     span = seam = 0
-    last = ink = None
+    last = visible = None
     for letter in letters:
         if word and _is_accent(word[-1], letter):
             word[-1] = word[-1]._replace(text=word[-1].text + letter.text)
             continue
-        goes_on = last is not None and ink is not None and _goes_on(last, ink, letter)
+        continues = last is not None and visible is not None and _continues(last, visible, letter)
         is_space = letter.text.isspace()
-        if word and (is_space or not goes_on or _is_gap(word[-1], letter)):
+        if word and (is_space or not continues or _is_gap(word[-1], letter)):
             yield _word(word, span, seam)
             word, seam = [], 0
         if last is None or letter.drawing != last.drawing:
             seam = len(word)
-        span += not goes_on
+        span += not continues
         last = letter
         if not is_space:
-            ink = letter
+            visible = letter
             word.append(letter)
     if word:
         yield _word(word, span, seam)
@@ -73,23 +77,23 @@ def text_of(words: Iterable[Word]) -> str:
 
 
 def halves(word: Word, letters: int) -> tuple[Word, Word]:
-    """A word cut in two after so many letters."""
+    """Splits a word after this number of letters."""
     middle = word.x0 + (word.x1 - word.x0) * letters / len(word.text)
     left = word._replace(text=word.text[:letters], x1=middle, seam=0)
     return left, word._replace(text=word.text[letters:], x0=middle, seam=0)
 
 
 def _is_accent(last: Letter, letter: Letter) -> bool:
-    """Drawn over the letter before it. The tilde of an ñ may call itself ñ."""
+    """Whether it is an accent over the previous letter. A tilde may be encoded as ñ."""
     return bool(unicodedata.combining(letter.text)) or last.text + letter.text in ("nñ", "NÑ")
 
 
-def _goes_on(last: Letter, ink: Letter, letter: Letter) -> bool:
-    """Whether a letter is of the same stretch. `ink` is the last one that was no space."""
+def _continues(last: Letter, visible: Letter, letter: Letter) -> bool:
+    """Whether a letter belongs to the same span. `visible` is the last letter that is no space."""
     size, step = letter.size, letter.x0 - last.x1
     if abs(letter.y - last.y) > _NEAR * size or step < _BACK * size:
         return False
-    if letter.x0 - ink.x1 > _WIDE * size and not letter.text.isspace():
+    if letter.x0 - visible.x1 > _WIDE * size and not letter.text.isspace():
         return False
     return letter.drawing == last.drawing or step <= _NEAR * size
 

@@ -1,7 +1,7 @@
-"""Heat sheets of meets that never were, drawn as MEET MANAGER draws them.
+"""Heat sheets of invented meets, drawn like those of MEET MANAGER.
 
-A seed makes up a meet, and a layout draws it. The reader must give back what was made up, so the
-same sheets show the application and test it.
+A seed generates a meet, and a layout draws it. The reader must return the generated data, so the
+sheets serve the demo and the tests.
 """
 
 from apps.heatsync.samples.draw import Layout, draw
@@ -11,7 +11,7 @@ __all__ = ["Layout", "Meet", "draw", "make_meet", "samples"]
 
 
 def samples(seed: int = 1) -> dict[str, bytes]:
-    """PDFs by the names of their files, all of one meet. One of them cannot be read."""
+    """PDFs of one meet, by file name. One of them cannot be read."""
     meet = make_meet(seed)
     whole = draw(meet, Layout(columns=2))
     return {

@@ -1,4 +1,4 @@
-"""A meet on paper, in one to three columns."""
+"""Draws a meet as a PDF, in one to three columns."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ Fields = dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """`splits_heats`: a heat may go on in the next column, under its heading once more."""
+    """`splits_heats`: a heat may continue in the next column, with its heading repeated."""
 
     columns: int
     shows_starts: bool = False
@@ -34,31 +34,31 @@ def draw(meet: Meet, layout: Layout) -> bytes:
 class _Drawing:
     def __init__(self, meet: Meet, layout: Layout):
         self._layout = layout
-        # Three columns leave no room for labels above every event.
+        # With three columns there is no room for labels above every event.
         self._is_narrow = layout.columns == 3
         labels = self._labels(_SWIMMERS) if self._is_narrow else None
         self.paper = Paper(_head(meet, layout), layout.columns, labels)
 
     def heats(self, event: Event) -> None:
         first = self._blocks(event.heats[0])
-        self.paper.need(5 + self._height(first))
+        self.paper.reserve(5 + self._height(first))
         self._title(event)
         for heat in event.heats:
             blocks = self._blocks(heat)
-            goes_on = self.paper.need(1 + self._height(blocks))
-            self._heading(event, heat, goes_on=goes_on)
+            continues = self.paper.reserve(1 + self._height(blocks))
+            self._heading(event, heat, continues=continues)
             for block in blocks:
-                if self.paper.need(len(block)):
-                    self._heading(event, heat, goes_on=True)
+                if self.paper.reserve(len(block)):
+                    self._heading(event, heat, continues=True)
                 for fields in block:
                     self.paper.row(fields)
 
     def ranks(self, event: Event) -> None:
         entries = [entry for heat in event.heats for entry in heat.entries if entry.team]
-        self.paper.need(6)
+        self.paper.reserve(6)
         self._title(event)
         for rank, entry in enumerate(entries, start=1):
-            if self.paper.need(1):
+            if self.paper.reserve(1):
                 self.paper.line(f"Event {event.number}  ...({event.name})", bold=True)
             self.paper.row({**_fields(entry), "lane": str(rank)})
 
@@ -72,18 +72,18 @@ class _Drawing:
         if event.is_relay or not self._is_narrow:
             self.paper.row(self._labels(_RELAYS if event.is_relay else _SWIMMERS), bold=True)
 
-    def _heading(self, event: Event, heat: Heat, *, goes_on: bool) -> None:
-        of = "" if goes_on else f" of {len(event.heats)}"
+    def _heading(self, event: Event, heat: Heat, *, continues: bool) -> None:
+        of = "" if continues else f" of {len(event.heats)}"
         start = f"   Starts at {_clock(heat.start)}" if self._layout.shows_starts else ""
-        within = f"   (#{event.number} {event.name})" if goes_on else ""
+        within = f"   (#{event.number} {event.name})" if continues else ""
         self.paper.line(f"Heat  {heat.number}{of}   Finals{start}{within}", bold=True)
 
     def _height(self, blocks: list[list[Fields]]) -> int:
-        """How many rows need room at once."""
+        """The number of rows that must fit into the column together."""
         return len(blocks[0]) if self._layout.splits_heats else sum(map(len, blocks))
 
     def _blocks(self, heat: Heat) -> list[list[Fields]]:
-        """Rows that stay together: an entry, and below a relay those who swim in it."""
+        """Rows that stay together: an entry, with the swimmers of a relay below it."""
         return [[_fields(entry), *self._legs(entry)] for entry in heat.entries]
 
     def _legs(self, entry: Entry) -> list[Fields]:

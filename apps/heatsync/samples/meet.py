@@ -1,4 +1,4 @@
-"""A meet that a seed makes up: swimmers, and who swims where."""
+"""Generates a meet from a seed: swimmers, events, heats and lanes."""
 
 import random
 from collections import Counter
@@ -30,7 +30,7 @@ class Swimmer:
 
 @dataclass(frozen=True)
 class Entry:
-    """Of a swimmer, or of a relay with its swimmers, if they are known; else the lane is empty."""
+    """An entry of a swimmer or of a relay. Without a team, the lane is empty."""
 
     lane: int
     team: str | None = None
@@ -75,7 +75,7 @@ class Meet:
 
     @property
     def busiest(self) -> str:
-        """Who swims most."""
+        """The swimmer with the most entries."""
         names = Counter(
             entry.swimmer.name
             for event in self.events
@@ -87,21 +87,21 @@ class Meet:
 
     @property
     def relays(self) -> "Meet":
-        """The same meet without all else."""
+        """The same meet with its relays only."""
         return replace(self, events=tuple(event for event in self.events if event.is_relay))
 
 
 def make_meet(seed: int, *, events: int = 14) -> Meet:
-    chance = random.Random(seed)
-    maker = _Maker(chance)
-    first = date(2025, 1, 1) + timedelta(days=chance.randrange(365))
-    day = first + timedelta(days=chance.randrange(3))
+    rng = random.Random(seed)
+    maker = _Maker(rng)
+    first = date(2025, 1, 1) + timedelta(days=rng.randrange(365))
+    day = first + timedelta(days=rng.randrange(3))
     return Meet(
-        name=f"{_town(chance)} Open {first.year}",
+        name=f"{_town(rng)} Open {first.year}",
         first_day=first,
         last_day=first + timedelta(days=2),
-        venue=f"{_town(chance)} Aquatic Center, {maker.lanes} lanes",
-        session=f"Session {chance.randint(1, 6)} {day:%A} AM",
+        venue=f"{_town(rng)} Aquatic Center, {maker.lanes} lanes",
+        session=f"Session {rng.randint(1, 6)} {day:%A} AM",
         session_day=day,
         swimmers=tuple(swimmer for group in maker.groups.values() for swimmer in group),
         events=tuple(maker.event(number) for number in range(1, events + 1)),
@@ -109,12 +109,12 @@ def make_meet(seed: int, *, events: int = 14) -> Meet:
 
 
 class _Maker:
-    def __init__(self, chance: random.Random):
-        self.chance = chance
-        self.lanes = chance.choice((6, 8, 10))
+    def __init__(self, rng: random.Random):
+        self.rng = rng
+        self.lanes = rng.choice((6, 8, 10))
         self.groups: dict[tuple[str, str], list[Swimmer]] = {}
-        self._first_lane = chance.choice((0, 1))
-        self._minute = chance.choice((7, 9, 11)) * 60
+        self._first_lane = rng.choice((0, 1))
+        self._minute = rng.choice((7, 9, 11)) * 60
         names: set[str] = set()
         for who in ("Girls", "Boys"):
             for ages in _AGES:
@@ -122,42 +122,42 @@ class _Maker:
                 self.groups[who, ages] = swimmers
 
     def event(self, number: int) -> Event:
-        """Every fourth is a relay."""
-        who, ages = self.chance.choice(list(self.groups))
+        """Every fourth event is a relay."""
+        who, ages = self.rng.choice(list(self.groups))
         is_relay = number % 4 == 0
         distance, course = (
-            self.chance.choice((50, 100, 200)),
-            self.chance.choice(("Yard", "SC Meter")),
+            self.rng.choice((50, 100, 200)),
+            self.rng.choice(("Yard", "SC Meter")),
         )
-        kind = f"{self.chance.choice(('Medley', 'Freestyle'))} Relay"
-        stroke = kind if is_relay else self.chance.choice(_STROKES)
+        kind = f"{self.rng.choice(('Medley', 'Freestyle'))} Relay"
+        stroke = kind if is_relay else self.rng.choice(_STROKES)
         group = self.groups[who, ages]
         make = self._teams if is_relay else self._swimmers
         return Event(
-            number=f"{number}{self.chance.choice(('', '', '', 'A', 'S'))}",
+            number=f"{number}{self.rng.choice(('', '', '', 'A', 'S'))}",
             name=f"{who} {ages} {distance} {course} {stroke}",
-            record_holder=self.chance.choice(group),
+            record_holder=self.rng.choice(group),
             heats=self._heats(make(group, distance)),
         )
 
     def _swimmer(self, age: int, names: set[str]) -> Swimmer:
         while True:
-            family = self.chance.choice(_FAMILIES).format(_town(self.chance))
-            name = f"{family}, {self.chance.choice(_GIVEN)}"
+            family = self.rng.choice(_FAMILIES).format(_town(self.rng))
+            name = f"{family}, {self.rng.choice(_GIVEN)}"
             if name not in names:
                 break
         names.add(name)
-        name += self.chance.choice(_INITIALS)
-        return Swimmer(name, age + self.chance.randrange(2), self.chance.choice(_TEAMS))
+        name += self.rng.choice(_INITIALS)
+        return Swimmer(name, age + self.rng.randrange(2), self.rng.choice(_TEAMS))
 
     def _swimmers(self, group: Sequence[Swimmer], distance: int) -> list[Entry]:
-        entered = self.chance.sample(group, self.chance.randint(3, len(group)))
+        entered = self.rng.sample(group, self.rng.randint(3, len(group)))
         return [
             Entry(
                 lane=0,
                 team=swimmer.team,
                 seed=self._seed(distance),
-                standard=self.chance.choice(_STANDARDS),
+                standard=self.rng.choice(_STANDARDS),
                 swimmer=swimmer,
             )
             for swimmer in entered
@@ -167,7 +167,7 @@ class _Maker:
         entries = []
         for team in _TEAMS:
             legs = [swimmer for swimmer in group if swimmer.team == team]
-            for letter in "ABC"[: self.chance.randint(1, 3)]:
+            for letter in "ABC"[: self.rng.randint(1, 3)]:
                 four, legs = tuple(legs[:4]), legs[4:]
                 known = four if len(four) == 4 else ()
                 entry = Entry(0, team, self._seed(distance), relay=letter, legs=known)
@@ -175,15 +175,15 @@ class _Maker:
         return entries
 
     def _seed(self, distance: int) -> str:
-        if self.chance.random() < 0.1:
-            return self.chance.choice(("NT", "NS", "NP"))
-        seconds = distance * self.chance.uniform(0.5, 0.9)
+        if self.rng.random() < 0.1:
+            return self.rng.choice(("NT", "NS", "NP"))
+        seconds = distance * self.rng.uniform(0.5, 0.9)
         minutes, rest = divmod(seconds, 60)
         time = f"{minutes:.0f}:{rest:05.2f}" if minutes else f"{rest:.2f}"
-        return time + self.chance.choice(_COURSES)
+        return time + self.rng.choice(_COURSES)
 
     def _heats(self, entries: Sequence[Entry]) -> tuple[Heat, ...]:
-        """The first one has the empty lanes."""
+        """Empty lanes are in the first heat."""
         full, rest = divmod(len(entries), self.lanes)
         sizes = [rest] * bool(rest) + [self.lanes] * full
         heats, at = [], 0
@@ -193,14 +193,14 @@ class _Maker:
         return tuple(heats)
 
     def _heat(self, number: int, entries: Sequence[Entry]) -> Heat:
-        self._minute += self.chance.randint(1, 4)
+        self._minute += self.rng.randint(1, 4)
         lanes = range(self._first_lane, self._first_lane + self.lanes)
-        taken = sorted(self.chance.sample(lanes, len(entries)))
+        taken = sorted(self.rng.sample(lanes, len(entries)))
         placed = {
             lane: replace(entry, lane=lane) for lane, entry in zip(taken, entries, strict=True)
         }
         return Heat(number, self._minute, tuple(placed.get(lane, Entry(lane)) for lane in lanes))
 
 
-def _town(chance: random.Random) -> str:
-    return chance.choice(_BEGINNINGS) + chance.choice(_ENDINGS)
+def _town(rng: random.Random) -> str:
+    return rng.choice(_BEGINNINGS) + rng.choice(_ENDINGS)

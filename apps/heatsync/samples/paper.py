@@ -1,4 +1,4 @@
-"""Pages of columns that are filled from the top, one after the other."""
+"""Pages with columns, which are filled from the top, one after the other."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ _LEADING = 1.35
 _SIZES = {1: 10.0, 2: 8.0, 3: 6.8}
 _PLAIN, _BOLD = "Times-Roman", "Times-Bold"
 
-# Parts of a column's width, and whether a field ends there instead of beginning. Names may be too
-# long for theirs, and then run over what stands beside them.
+# The position as a fraction of the column's width, and whether the field ends there. A long name
+# overlaps the next field.
 _PLACES = {
     "lane": (0.07, True),
     "name": (0.09, False),
@@ -28,22 +28,22 @@ _PLACES = {
 
 
 class Paper:
-    """`head` stands above all columns of a page, `labels` at the top of each."""
+    """`head` is printed above all columns of a page, `labels` at the top of each."""
 
     def __init__(self, head: Sequence[str], columns: int, labels: Mapping[str, str] | None):
         self._head = head
         self._columns = columns
         self._labels = labels
         self._file = io.BytesIO()
-        # Without the time of day in it, so that the same sheet is the same file.
+        # The file contains no timestamp, so that the same sheet gives the same bytes.
         self._canvas = Canvas(self._file, pagesize=(_WIDTH, _HEIGHT), invariant=1)
         self._size = _SIZES[columns]
         self._step = (_WIDTH - 2 * _MARGIN + _GAP) / columns
         self._page, self._column, self._y = 0, columns, 0.0
-        self.need(1)
+        self.reserve(1)
 
-    def need(self, rows: int) -> bool:
-        """Goes on in the next column if there is no room for so many rows; whether it did."""
+    def reserve(self, rows: int) -> bool:
+        """Starts the next column if this number of rows does not fit. Returns whether it did."""
         if self._y - rows * self._size * _LEADING >= _BOTTOM:
             return False
         self._column, self._y = self._column + 1, _TOP
@@ -54,7 +54,7 @@ class Paper:
         return True
 
     def line(self, text: str, *, bold: bool = False) -> None:
-        """As much of it as the column is wide."""
+        """Prints a line, cut off at the width of the column."""
         self._begin_row(font := _BOLD if bold else _PLAIN)
         while self._canvas.stringWidth(text, font, self._size) > self._step - _GAP / 2:
             text = text[:-1]

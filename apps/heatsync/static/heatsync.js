@@ -3,8 +3,8 @@
 const $ = (id) => document.getElementById(id);
 const AGAIN = 3000;
 const STAGES = {
-  queued: "Waiting", downloading: "Downloading", uploading_to_ai: "Asking the model",
-  extracting: "Reading", caching: "Keeping", done: "Done", failed: "Failed",
+  queued: "Waiting", downloading: "Downloading", uploading_to_ai: "Asking the AI model",
+  extracting: "Reading", caching: "Saving", done: "Done", failed: "Failed",
 };
 
 const chosen = [];
@@ -37,7 +37,7 @@ function isSame(file, other) {
 function showFiles() {
   key = null;
   $("files").replaceChildren(...chosen.map((file, at) => {
-    const remove = element("button", "✕", { type: "button", class: "button quiet", "aria-label": `Leave out ${file.name}` });
+    const remove = element("button", "✕", { type: "button", class: "button quiet", "aria-label": `Remove ${file.name}` });
     remove.onclick = () => { chosen.splice(at, 1); showFiles(); $("pdfs").focus(); };
     return element("li", [element("span", `${file.name} (${size(file.size)})`), remove]);
   }));
@@ -76,10 +76,10 @@ $("ask").onsubmit = async (event) => {
 
 $("discover").onclick = (event) => busy(event.target, $("refused"), async () => {
   const page = $("urls").value.trim().split(/\s+/)[0];
-  if (!page) throw new Error("Give the address of the meet’s page first.");
+  if (!page) throw new Error("Enter the address of the meet’s page first.");
   const found = await post("/api/meets/discover", { url: page });
   $("found").dataset.page = page;
-  $("found").replaceChildren(...(found.pdfs.length ? found.pdfs.map(pick) : [element("p", "That page links to no PDF.")]));
+  $("found").replaceChildren(...(found.pdfs.length ? found.pdfs.map(pick) : [element("p", "That page has no links to PDFs.")]));
   $("found").hidden = false;
   key = null;
 });
@@ -109,7 +109,7 @@ async function open(id) {
 }
 
 function leave() {
-  $("problem").textContent = "These sheets are gone: they were deleted, or are older than 30 days. Hand them in again.";
+  $("problem").textContent = "These sheets no longer exist: they were deleted, or are older than 30 days. Submit them again.";
   $("summary").textContent = "";
   for (const id of ["cancel", "retry", "notify"]) hide($(id), true, $("title"));
 }
@@ -214,14 +214,14 @@ $("share").onclick = async (event) => {
     await navigator.clipboard.writeText(location.href);
     event.target.textContent = "Copied";
   } catch {
-    prompt("This link leads back here:", location.href);
+    prompt("Link to this page:", location.href);
   }
 };
 $("notify").onsubmit = async (event) => {
   event.preventDefault();
   await busy(event.submitter, $("problem"), async () => {
     await post(`/api/batch/${batch.id}/notify`, { email: $("email").value });
-    $("notified").textContent = "We will.";
+    $("notified").textContent = "You will get an email.";
   });
 };
 
@@ -242,7 +242,7 @@ async function showResults() {
   $("schedule").hidden = !swims.length;
   $("calendar").href = `/api/batch/${batch.id}/calendar.ics`;
   const untimed = swims.filter((swim) => !swim.heatStartTime || !swim.sessionDate).length;
-  $("untimed").textContent = untimed ? `${untimed} without a time, so not in the calendar.` : "";
+  $("untimed").textContent = untimed ? `${counted(untimed, "swim")} without a time: not in the calendar.` : "";
   showWarnings(found.warnings);
   $("who").hidden = !areSeveral();
   showDays();
@@ -257,7 +257,7 @@ function areSeveral() {
 function showWarnings(warnings) {
   $("warnings").hidden = !warnings.length;
   if (areSeveral()) $("warnings").open = true;
-  $("warnings").querySelector("summary").textContent = counted(warnings.length, "remark");
+  $("warnings").querySelector("summary").textContent = counted(warnings.length, "warning");
   $("warnings").querySelector("ul").replaceChildren(...warnings.map((text) => element("li", text)));
 }
 
@@ -324,7 +324,7 @@ async function call(url, options) {
   const answer = await fetch(url, options).catch(() => silent);
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
-  const error = new Error(body.message ?? body.error ?? "The server does not answer. Try again.");
+  const error = new Error(body.message ?? body.error ?? "The server does not respond. Try again.");
   error.isFinal = answer.status < 500 && answer.status !== 429;
   throw error;
 }

@@ -1,4 +1,4 @@
-"""Requests on one large batch of which each concerns all its jobs."""
+"""Requests that each affect all jobs of a large batch."""
 
 import asyncio
 import json
@@ -9,12 +9,12 @@ from uuid import uuid4
 from benchmarks.soak.abuser import Abuser
 
 JOBS = 100_000
-# Nothing of it starts.
+# Long enough that no job starts.
 LATER = 86_400
 
 
 class Canceller(Abuser):
-    """Thirty cancels of one batch at once; then the next batch."""
+    """Thirty concurrent cancels of one batch, and then of the next."""
 
     name: ClassVar[str] = "cancel"
     callers: ClassVar[int] = 30
@@ -25,7 +25,7 @@ class Canceller(Abuser):
         self._batches: dict[int, asyncio.Task[str]] = {}
 
     async def abuse(self, caller: int) -> str:
-        """The first caller of a round submits the batch, and all of them cancel it."""
+        """The first caller of a round submits the batch, and all callers cancel it."""
         self._rounds[caller] += 1
         number = self._rounds[caller]
         if number not in self._batches:
@@ -36,7 +36,7 @@ class Canceller(Abuser):
 
 
 class Lister(Abuser):
-    """Pages of jobs in a state in which the batch has none."""
+    """Lists jobs in a state that no job of the batch has."""
 
     name: ClassVar[str] = "list"
     callers: ClassVar[int] = 30
@@ -52,14 +52,14 @@ class Lister(Abuser):
 
 
 class LargeSubmitter(Abuser):
-    """Three large batches at once of each of two tenants."""
+    """Three concurrent large submits for each of two tenants."""
 
     name: ClassVar[str] = "large-submits"
     callers: ClassVar[int] = 6
     pause: ClassVar[float] = 300.0
 
     async def abuse(self, caller: int) -> str:
-        target = self.target.of_accomplice if caller % 2 else self.target
+        target = self.target.with_second_key if caller % 2 else self.target
         status, _ = await target.ask(target.json("POST", "/v1/batches", many()))
         return status
 

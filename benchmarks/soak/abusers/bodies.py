@@ -1,4 +1,4 @@
-"""Bodies that cost far more to take in than to send."""
+"""Request bodies that are much more expensive to process than to send."""
 
 import json
 from abc import abstractmethod
@@ -9,13 +9,13 @@ from benchmarks.soak.abuser import Abuser
 MEGABYTE = 1_048_576
 LARGEST = 16 * MEGABYTE
 LARGE = 15 * MEGABYTE
-# Payloads that the task refuses: millions of jobs would be a matter of quotas.
+# Payloads that the task refuses. If it accepted them, a quota would stop millions of jobs.
 SMALL = (b"[]", b"{}", b'{"a":1}')
 NAMES = 200_000
 
 
 class BodySender(Abuser):
-    """Several bodies at once, in turns."""
+    """Callers send several bodies in turn."""
 
     callers: ClassVar[int] = 6
     pause: ClassVar[float] = 15.0
@@ -35,7 +35,7 @@ class BodySender(Abuser):
 
 
 class JsonSender(BodySender):
-    """The largest body that is taken, of the smallest items there are."""
+    """The largest body that is accepted, with the smallest items."""
 
     name: ClassVar[str] = "json"
 
@@ -44,7 +44,7 @@ class JsonSender(BodySender):
 
 
 class LongItemSender(BodySender):
-    """Items of a megabyte of the smallest values."""
+    """Items of 1 MiB that contain the smallest values."""
 
     name: ClassVar[str] = "long-items"
 
@@ -54,7 +54,7 @@ class LongItemSender(BodySender):
 
 
 class OptionSender(BodySender):
-    """Options that there are not, with values that fill the body."""
+    """Unknown options, with values that fill the body."""
 
     name: ClassVar[str] = "options"
 
@@ -68,8 +68,8 @@ class OptionSender(BodySender):
         ]
 
 
-class NameSender(BodySender):
-    """Jobs with very many options that there are not."""
+class JobOptionSender(BodySender):
+    """Jobs with very many unknown options."""
 
     name: ClassVar[str] = "job-names"
     callers: ClassVar[int] = 3
@@ -80,7 +80,7 @@ class NameSender(BodySender):
 
 
 class FormSender(BodySender):
-    """A file of some bytes, with a payload that fills the form."""
+    """A form with a small file and a payload that fills the form."""
 
     name: ClassVar[str] = "form-payloads"
 

@@ -1,34 +1,34 @@
-"""Connections of callers without a key that never finish what they began."""
+"""Connections on which a request never ends or never begins."""
 
 from typing import ClassVar
 
 from benchmarks.soak.abuser import Abuser
-from benchmarks.soak.target import Line
+from benchmarks.soak.target import Connection
 
 BEGINNING = b"GET /v1/batches HTTP/1.1\r\nHost: soak\r\n"
 MEGABYTE = 1_048_576
 
 
-class Talker(Abuser):
-    """Headers without end."""
+class EndlessHeaderSender(Abuser):
+    """Sends a header of 15 MiB."""
 
     name: ClassVar[str] = "headers"
     callers: ClassVar[int] = 20
     pause: ClassVar[float] = 2.0
 
     async def abuse(self, caller: int) -> str:
-        async with Line(self.target) as line:
+        async with Connection(self.target) as connection:
             try:
-                await line.send(BEGINNING + b"X-Long: ")
+                await connection.send(BEGINNING + b"X-Long: ")
                 for _ in range(15):
-                    await line.send(b"x" * MEGABYTE)
+                    await connection.send(b"x" * MEGABYTE)
             except ConnectionError:
                 return "closed"
-            return "closed" if await line.until_closed(self.hold) else "still open"
+            return "closed" if await connection.until_closed(self.hold) else "still open"
 
 
-class Holder(Abuser):
-    """Sends the beginning of something, and then nothing."""
+class UnfinishedSender(Abuser):
+    """Sends the beginning of a request, and then nothing."""
 
     pause: ClassVar[float] = 1.0
     callers: ClassVar[int] = 25
@@ -37,19 +37,19 @@ class Holder(Abuser):
         return b""
 
     async def abuse(self, caller: int) -> str:
-        async with Line(self.target) as line:
-            await line.send(self.beginning())
-            return "closed" if await line.until_closed(self.hold) else "still open"
+        async with Connection(self.target) as connection:
+            await connection.send(self.beginning())
+            return "closed" if await connection.until_closed(self.hold) else "still open"
 
 
-class Dribbler(Holder):
+class UnfinishedHeaderSender(UnfinishedSender):
     name: ClassVar[str] = "unfinished-headers"
 
     def beginning(self) -> bytes:
         return BEGINNING + b"X-Unfinished: "
 
 
-class Staller(Holder):
+class UnfinishedBodySender(UnfinishedSender):
     name: ClassVar[str] = "unfinished-bodies"
 
     def beginning(self) -> bytes:
@@ -57,7 +57,7 @@ class Staller(Holder):
         return head + b'{"task": "double", "items": ['
 
 
-class FormStaller(Holder):
+class UnfinishedFormSender(UnfinishedSender):
     name: ClassVar[str] = "unfinished-forms"
 
     def beginning(self) -> bytes:
@@ -66,5 +66,5 @@ class FormStaller(Holder):
         return head + b'--here\r\nContent-Disposition: form-data; name="task"\r\n\r\ndou'
 
 
-class Idler(Holder):
+class IdleCaller(UnfinishedSender):
     name: ClassVar[str] = "idle"

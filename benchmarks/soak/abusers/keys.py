@@ -1,4 +1,4 @@
-"""One idempotency key for many at once, and API keys that are none."""
+"""Concurrent submits with one idempotency key, and invalid API keys."""
 
 import json
 import secrets
@@ -10,8 +10,8 @@ from benchmarks.soak.abuser import Abuser
 RUN = uuid4().hex
 
 
-class Repeater(Abuser):
-    """Thirty submits at once with one key; all have to get one batch."""
+class SameKeySubmitter(Abuser):
+    """Thirty concurrent submits with one key, which must all return the same batch."""
 
     name: ClassVar[str] = "one-key"
     callers: ClassVar[int] = 30
@@ -34,15 +34,15 @@ class Repeater(Abuser):
         return status if self._batches.setdefault(number, id) == id else "another batch"
 
 
-class Guesser(Abuser):
-    """API keys that nobody made."""
+class KeyGuesser(Abuser):
+    """Random API keys."""
 
     name: ClassVar[str] = "wrong-keys"
     callers: ClassVar[int] = 10
     pause: ClassVar[float] = 0.5
 
     async def abuse(self, caller: int) -> str:
-        # In the form that keys have: another text is refused without a look at the database.
+        # A valid format. Text in another format is refused without a query.
         request = (
             f"GET /v1/batches HTTP/1.1\r\nHost: {self.target.host}:{self.target.port}\r\n"
             f"Authorization: Bearer bm_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}\r\n"
@@ -52,8 +52,8 @@ class Guesser(Abuser):
         return status
 
 
-class GuessingCrowd(Guesser):
-    """A hundred of them at once."""
+class ConcurrentKeyGuesser(KeyGuesser):
+    """A hundred callers at once."""
 
     name: ClassVar[str] = "many-wrong-keys"
     callers: ClassVar[int] = 100

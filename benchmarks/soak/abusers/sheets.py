@@ -1,4 +1,4 @@
-"""Visitors of HeatSync who take its slots."""
+"""Visitors of HeatSync that use up its slots."""
 
 import asyncio
 import json
@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from apps.heatsync.samples import Layout, draw, make_meet
 from benchmarks.soak.abuser import Abuser
-from benchmarks.soak.abusers.names import never_answers
+from benchmarks.soak.abusers.names import unresolvable_url
 
 BOUNDARY = "here"
-# The sheets of a batch.
+# The maximum number of sheets in a batch.
 MOST = 15
 
 
@@ -27,15 +27,15 @@ class Visitor(Abuser):
         return status
 
 
-class SlowLinker(Visitor):
-    """Addresses of a server that sends a byte a second."""
+class SlowUrlSender(Visitor):
+    """URLs of a server that sends one byte per second."""
 
     name: ClassVar[str] = "slow-urls"
     callers: ClassVar[int] = 4
     pause: ClassVar[float] = 20.0
 
     async def prepare(self) -> None:
-        self._server = await asyncio.start_server(dribble, self.target.source, 0)
+        self._server = await asyncio.start_server(send_slowly, self.target.source, 0)
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def abuse(self, caller: int) -> str:
@@ -46,8 +46,8 @@ class SlowLinker(Visitor):
         return await self.hand_in({"swimmer": "Slow, Sam", "urls": json.dumps(urls)}, [])
 
 
-class HeavySender(Visitor):
-    """Sheets of hundreds of pages."""
+class HeavyPdfSender(Visitor):
+    """Sheets with hundreds of pages."""
 
     name: ClassVar[str] = "heavy-pdfs"
     callers: ClassVar[int] = 1
@@ -57,7 +57,7 @@ class HeavySender(Visitor):
         heavy()
 
     async def abuse(self, caller: int) -> str:
-        # Another name each time, so that nothing was read before.
+        # A new name each time, so that nothing is cached.
         swimmer = f"Heavy, {secrets.token_hex(4)}"
         return await self.hand_in({"swimmer": swimmer}, [heavy()] * MOST)
 
@@ -73,15 +73,15 @@ class CodeGuesser(Visitor):
         return status
 
 
-class Discoverer(Visitor):
-    """Pages of meets at names for which no DNS server answers."""
+class MeetDiscoverer(Visitor):
+    """URLs of meets with host names for which no DNS server answers."""
 
     name: ClassVar[str] = "discover-names"
     callers: ClassVar[int] = 30
     pause: ClassVar[float] = 5.0
 
     async def abuse(self, caller: int) -> str:
-        request = self.target.json("POST", "/api/meets/discover", {"url": never_answers()})
+        request = self.target.json("POST", "/api/meets/discover", {"url": unresolvable_url()})
         status, _ = await self.target.ask(request)
         return status
 
@@ -108,7 +108,7 @@ def heavy() -> bytes:
     return draw(make_meet(1, events=740), Layout(columns=1))
 
 
-async def dribble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def send_slowly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         await reader.readuntil(b"\r\n\r\n")
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: 100000\r\n\r\n"

@@ -1,16 +1,16 @@
-"""Event streams that nobody reads."""
+"""Event streams that the client does not read."""
 
 from typing import ClassVar
 
-from benchmarks.soak.abusers.downloads import DownloadHolder
+from benchmarks.soak.abusers.downloads import UnreadDownload
 
 JOBS = 20_000
 
 
-class StreamHolder(DownloadHolder):
+class UnreadStream(UnreadDownload):
     name: ClassVar[str] = "streams"
     callers: ClassVar[int] = 50
 
     async def prepare(self) -> None:
-        batch = await self.submitted("double", list(range(JOBS)))
+        batch = await self.submit("double", list(range(JOBS)))
         self.path = f"/v1/batches/{batch}/events?after=0"

@@ -1,14 +1,14 @@
-"""Uploads that are cut off."""
+"""Uploads that the client aborts."""
 
 from typing import ClassVar
 
 from benchmarks.soak.abuser import Abuser
-from benchmarks.soak.target import Line
+from benchmarks.soak.target import Connection
 
 SIZE = 4_000_000
 
 
-class UploadCutter(Abuser):
+class UploadAborter(Abuser):
     name: ClassVar[str] = "uploads"
     callers: ClassVar[int] = 4
     pause: ClassVar[float] = 1.0
@@ -17,12 +17,12 @@ class UploadCutter(Abuser):
         return self.target.request("PUT", "/v1/artifacts?name=cut", length=SIZE)
 
     async def abuse(self, caller: int) -> str:
-        async with Line(self.target) as line:
-            await line.send(self.beginning() + bytes(SIZE // 4))
+        async with Connection(self.target) as connection:
+            await connection.send(self.beginning() + bytes(SIZE // 4))
         return "cut off"
 
 
-class FormCutter(UploadCutter):
+class FormAborter(UploadAborter):
     name: ClassVar[str] = "forms"
 
     def beginning(self) -> bytes:

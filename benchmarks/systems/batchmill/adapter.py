@@ -1,6 +1,6 @@
-"""batchmill as it comes: history, events, counters, leases and upkeep on.
+"""batchmill with its default settings: history, events, counters, leases and upkeep.
 
-BATCH_JOBS splits what is enqueued into batches of that size, with BATCH_LIMIT slots each.
+BATCH_JOBS splits the enqueued jobs into batches of that size, with BATCH_LIMIT slots each.
 """
 
 import os

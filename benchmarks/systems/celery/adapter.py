@@ -38,7 +38,7 @@ workers: list[Worker] = []
 
 
 class CountingRequest(Request):
-    """Counts what is acknowledged, which the parent of every kind of pool does."""
+    """Counts acknowledged jobs. In every kind of pool, the parent process acknowledges them."""
 
     def acknowledge(self) -> None:
         super().acknowledge()
@@ -53,7 +53,7 @@ class CountedTask(Task):
 
 @app.task(name="handle", base=CountedTask)
 def handle(payload: Payload) -> None:
-    """The job; tasks of Celery are plain functions."""
+    """The job. Tasks of Celery are plain functions."""
     kind = os.environ[KIND]
     if kind == "stamp":
         write({"latency": time.monotonic() - payload["at"]})
@@ -63,14 +63,14 @@ def handle(payload: Payload) -> None:
 
 @signals.worker_init.connect
 def begin(**_) -> None:
-    """Begin to count and to print, before the pool forks."""
+    """Start to count and to print before the pool forks."""
     sys.stdout = os.fdopen(int(os.environ[OUTPUT]), "w")
     workers.append(Worker(0, os.environ[KIND]))
 
 
 @signals.worker_ready.connect
 def ready(**_) -> None:
-    """Say that jobs are taken."""
+    """Report that the worker accepts jobs."""
     workers[0].ready()
 
 
@@ -88,7 +88,7 @@ class CelerySystem:
     async def work(self, worker: Worker) -> None:
         """Become Celery's own command, which is how its workers are started.
 
-        It says good-bye on the standard output, so that is kept out of its reach.
+        Celery prints a message to the standard output at its end, so the output is redirected.
         """
         os.environ[KIND] = worker.kind
         os.environ[OUTPUT] = str(os.dup(1))

@@ -1,10 +1,10 @@
-"""Chancy: jobs are claimed up to the free slots; finished ones wait in memory to be written.
+"""Chancy: jobs are claimed for the free slots, and finished jobs wait in memory to be written.
 
 Its documentation names the `AsyncExecutor` for large numbers of asynchronous jobs (the default
 starts processes), `eager_polling` so that a finished job makes the worker claim again at once, and
 `push_many` for bulk. Handlers run far ahead of the updates, which are written every second, so a
-job counts as handled once its update is committed. The log is turned down to warnings: it has a
-line for each job.
+job counts as handled when its update is committed. The log level is "warning", because the log has
+a line for each job otherwise.
 """
 
 import logging

@@ -1,4 +1,4 @@
-// Graphile Worker as it comes: each job is claimed and finished by a statement of its own.
+// Graphile Worker with its default settings: one statement claims a job, and one finishes it.
 
 import { main } from "../common.mjs";
 import { graphile } from "./graphile.mjs";

@@ -7,7 +7,7 @@ const { Logger, makeWorkerUtils, run } = load("graphile-worker");
 const TASK = "handle";
 const REMAINING = "select count(*)::int as jobs from graphile_worker._private_jobs";
 
-// Graphile Worker logs a line for each job by default; only what goes wrong is wanted here.
+// Graphile Worker logs a line for each job by default. Only warnings and errors are printed here.
 const logger = new Logger(() => (level, message) => {
   if (level === "error" || level === "warning") console.error(message);
 });

@@ -3,7 +3,7 @@
 From its documentation: the asyncpg driver on uvloop (twice psycopg), one connection for the queue
 manager, a larger `batch_size` for short jobs, `pgq autovac` after installation, and the durability
 "durable" (all tables logged), which is the default. `max_concurrent_tasks` is set only where jobs
-take time: it makes each claim dearer, and no-op jobs need no ceiling.
+take time: it makes each claim more expensive, and no-op jobs need no limit.
 """
 
 import json
@@ -27,7 +27,7 @@ ENTRYPOINT = "handle"
 
 
 class Driver(AsyncpgDriver):
-    """Says when the worker listens for jobs."""
+    """Reports when the worker listens for jobs."""
 
     worker: Worker
 
@@ -66,7 +66,7 @@ class PgQueuerSystem:
             return sum(entry.count for entry in await queries.queue_size())
 
     def _limits(self, worker: Worker) -> dict[str, int]:
-        """A ceiling of C jobs where they take time; it has to be two batches or more."""
+        """A limit of C jobs for handlers that take time. It must be at least two batches."""
         if worker.kind == "sleep":
             return {
                 "batch_size": worker.concurrency // 2,

@@ -22,7 +22,7 @@ REMAINING = "select count(*)::int as jobs from procrastinate_jobs where status i
 
 
 class Connector(PsycopgConnector):
-    """Says when the worker listens for jobs, which procrastinate itself tells nobody."""
+    """Reports when the worker listens for jobs, because procrastinate has no signal for it."""
 
     worker: Worker
 

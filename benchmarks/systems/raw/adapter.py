@@ -1,5 +1,5 @@
-"""The leanest hand-written loop that keeps a history and is fenced: claim a block, call the
-handler, complete the block; one connection, LISTEN/NOTIFY for pickup.
+"""The leanest hand-written loop with fences and a history: claim a block, call the handler for each
+job, complete the block. It uses one connection, and LISTEN/NOTIFY for pickup.
 
 With BATCH_JOBS the tables are those of full.sql: batches of that size, with BATCH_LIMIT slots each,
 counters and gapless events.

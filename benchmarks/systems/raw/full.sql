@@ -1,4 +1,4 @@
--- The same with a limit for each batch, counters and gapless events: all that batchmill keeps.
+-- The tables of lean.sql with a limit for each batch, counters and gapless events, as in batchmill.
 create sequence fences;
 create sequence turns;
 

@@ -1,4 +1,4 @@
--- The least that keeps a history and is fenced: one table of live jobs, one of finished ones.
+-- The minimum with a history and fences: one table of live jobs and one of finished jobs.
 create sequence fences;
 
 create table jobs (

@@ -52,12 +52,12 @@ class LocalStorage:
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
-            raise StorageError(f"{key!r} is no key of an artifact.")
+            raise StorageError(f"{key!r} is not a valid artifact key.")
         return self._root / key
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _storage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -74,7 +74,7 @@ class _Writing:
         self._file: BinaryIO | None = None
 
     def append(self, chunk: bytes) -> None:
-        with _told():
+        with _storage_errors():
             file = self._file = self._file or self._begin()
             rest = memoryview(chunk)
             while rest:
@@ -83,7 +83,7 @@ class _Writing:
     def finish(self, last: bytes) -> None:
         self.append(last)
         assert self._file
-        with _told():
+        with _storage_errors():
             os.fsync(self._file.fileno())
             self._file.close()
             _unfinished(self._path).rename(self._path)
@@ -93,7 +93,7 @@ class _Writing:
         # Remove both names, because `finish` may have failed after the rename.
         _remove([self._path])
         if self._file is not None:
-            with _told():
+            with _storage_errors():
                 self._file.close()
 
     def _begin(self) -> BinaryIO:
@@ -103,7 +103,7 @@ class _Writing:
 
 
 def _remove(paths: Sequence[Path]) -> None:
-    with _told():
+    with _storage_errors():
         for path in paths:
             for name in (path, _unfinished(path)):
                 with suppress(FileNotFoundError, NotADirectoryError):
@@ -112,7 +112,7 @@ def _remove(paths: Sequence[Path]) -> None:
 
 def _open(path: Path, start: int, end: int) -> tuple[BinaryIO, bytes]:
     """Returns the open file and its first block."""
-    with _told():
+    with _storage_errors():
         file = path.open("rb", buffering=0)
     try:
         return file, _read(file, start, end)
@@ -130,11 +130,11 @@ async def _blocks(file: BinaryIO, block: bytes, start: int, end: int) -> AsyncGe
     finally:
         file.close()
     if start < end:
-        raise StorageError("The artifact store has lost a part of the file.")
+        raise StorageError("The artifact store returned fewer bytes than the file has.")
 
 
 def _read(file: BinaryIO, start: int, end: int) -> bytes:
-    with _told():
+    with _storage_errors():
         return os.pread(file.fileno(), max(0, min(BLOCK, end - start)), start)
 
 

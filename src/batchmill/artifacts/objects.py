@@ -23,7 +23,8 @@ try:
     from obstore.store import AzureStore, GCSStore, S3Store, from_url
 except ImportError as error:
     raise ConfigurationError(
-        "Artifacts in an object store need obstore: pip install 'batchmill[objects]'."
+        "Artifacts in an object store need the package obstore: run pip install "
+        "'batchmill[objects]'."
     ) from error
 
 # Together these limit the memory of one upload. With 10,000 parts, a file is limited to 80 GB.
@@ -43,19 +44,19 @@ class ObjectStorage:
             self._store = from_url(url, retry_config=RETRIES)
         except (BaseError, ValueError) as error:
             raise ConfigurationError(
-                f"{_LOGIN.sub('//', url)} is no object store that can be used: write it like "
+                f"{_LOGIN.sub('//', url)} is not a valid URL of an object store. Use "
                 "s3://bucket/folder, gs://bucket/folder or az://account/container/folder."
             ) from error
 
     async def write(
         self, key: str, chunks: AsyncIterable[bytes], headers: Mapping[str, str]
     ) -> None:
-        belt = Belt()
+        queue = ChunkQueue()
         upload = asyncio.ensure_future(
             obstore.put_async(
                 self._store,
                 key,
-                belt.items(),
+                queue.items(),
                 attributes=dict(headers),  # pyright: ignore
                 use_multipart=True,
                 chunk_size=PART,
@@ -64,14 +65,14 @@ class ObjectStorage:
         )
         try:
             async for chunk in chunks:
-                if not await belt.put(chunk, upload):
+                if not await queue.put(chunk, upload):
                     break
-            await belt.put(None, upload)
-            with _told():
+            await queue.put(None, upload)
+            with _storage_errors():
                 await asyncio.shield(upload)
         except BaseException:
             # A cancelled upload leaves its parts behind. An upload whose source fails removes them.
-            belt.break_off()
+            queue.abort()
             await asyncio.wait({upload})
             upload.exception()
             raise
@@ -79,7 +80,7 @@ class ObjectStorage:
     async def read(self, key: str, start: int, end: int) -> AsyncGenerator[bytes]:
         if start >= end:
             return _blocks(_nothing(), 0)
-        with _told():
+        with _storage_errors():
             answer = await obstore.get_async(self._store, key, options={"range": (start, end)})
         return _blocks(answer.stream(min_chunk_size=BLOCK), end - start)
 
@@ -95,15 +96,15 @@ class ObjectStorage:
     async def signed_url(self, key: str, seconds: float) -> str | None:
         if not isinstance(self._store, S3Store | GCSStore | AzureStore):
             return None
-        with _told():
+        with _storage_errors():
             return await obstore.sign_async(self._store, "GET", key, timedelta(seconds=seconds))
 
     async def _delete(self, keys: str | list[str]) -> None:
-        with _told(may_be_missing=True):
+        with _storage_errors(may_be_missing=True):
             await obstore.delete_async(self._store, keys)
 
 
-class Belt:
+class ChunkQueue:
     """Passes chunks to an upload, one at a time."""
 
     def __init__(self) -> None:
@@ -118,10 +119,10 @@ class Belt:
         finally:
             putting.cancel()
 
-    def break_off(self) -> None:
+    def abort(self) -> None:
         while not self._queue.empty():
             self._queue.get_nowait()
-        self._queue.put_nowait(ConnectionAbortedError("The upload was broken off."))
+        self._queue.put_nowait(ConnectionAbortedError("The upload was aborted."))
 
     async def items(self) -> AsyncIterator[bytes]:
         while (item := await self._queue.get()) is not None:
@@ -131,7 +132,7 @@ class Belt:
 
 
 @contextmanager
-def _told(*, may_be_missing: bool = False) -> Iterator[None]:
+def _storage_errors(*, may_be_missing: bool = False) -> Iterator[None]:
     """Keeps the store's own message only as the cause, because it names hosts, buckets and keys."""
     try:
         yield
@@ -140,16 +141,16 @@ def _told(*, may_be_missing: bool = False) -> Iterator[None]:
             raise
         raise StorageError("The artifact store has no such bucket or file.") from error
     except (BaseError, OSError, ValueError) as error:
-        raise StorageError("The artifact store refused, or did not answer.") from error
+        raise StorageError("The artifact store refused the request or did not answer.") from error
 
 
 async def _blocks(stream: AsyncIterable[Any], length: int) -> AsyncGenerator[bytes]:
-    with _told():
+    with _storage_errors():
         async for block in stream:
             length -= len(block)
             yield bytes(block)
     if length:
-        raise StorageError("The artifact store has lost a part of the file.")
+        raise StorageError("The artifact store returned fewer bytes than the file has.")
 
 
 async def _nothing() -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ from batchmill.domain.artifact import Artifact, artifact_id
 from batchmill.errors import InvalidInput
 
 
-class Courier(Protocol):
+class ArtifactChannel(Protocol):
     """Transfers files between the handler and the worker."""
 
     def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact: ...
@@ -23,8 +23,8 @@ class SyncJobArtifacts:
     """The same as `JobArtifacts`, without `await`. Files pass through the attempt's directory, so
     they may be larger than memory."""
 
-    def __init__(self, courier: Courier):
-        self._courier = courier
+    def __init__(self, channel: ArtifactChannel):
+        self._channel = channel
 
     def save(
         self,
@@ -34,12 +34,12 @@ class SyncJobArtifacts:
         media_type: str | None = None,
     ) -> Artifact:
         if isinstance(source, Path):
-            return self._courier.save_artifact(name, source.absolute(), media_type)
+            return self._channel.save_artifact(name, source.absolute(), media_type)
         with tempfile.NamedTemporaryFile(dir=self.folder()) as file:
             for chunk in _chunks_of(source):
                 file.write(chunk)
             file.flush()
-            return self._courier.save_artifact(name, Path(file.name), media_type)
+            return self._channel.save_artifact(name, Path(file.name), media_type)
 
     def read(self, which: Artifact | UUID | str) -> bytes:
         return self.path(which).read_bytes()
@@ -50,10 +50,10 @@ class SyncJobArtifacts:
                 yield chunk
 
     def path(self, which: Artifact | UUID | str) -> Path:
-        return self._courier.artifact_path(artifact_id(which))
+        return self._channel.artifact_path(artifact_id(which))
 
     def folder(self) -> Path:
-        return self._courier.artifact_folder()
+        return self._channel.artifact_folder()
 
 
 def _chunks_of(source: bytes | Iterable[bytes]) -> Iterable[bytes]:
@@ -61,7 +61,7 @@ def _chunks_of(source: bytes | Iterable[bytes]) -> Iterable[bytes]:
         return (bytes(source),)
     if isinstance(source, str) or not isinstance(source, Iterable):
         raise InvalidInput(
-            "A file is made from bytes, a pathlib.Path or an iterable of bytes, not from "
+            "A file must be bytes, a pathlib.Path or an iterable of bytes, not "
             f"{type(source).__name__}."
         )
     return source

@@ -20,7 +20,7 @@ def chunks_of(source: Source) -> AbstractAsyncContextManager[AsyncIterable[bytes
     if isinstance(source, AsyncIterable):
         return nullcontext(source)
     raise InvalidInput(
-        f"A file is made from bytes, a pathlib.Path or an async iterable of bytes, not from "
+        "A file must be bytes, a pathlib.Path or an async iterable of bytes, not "
         f"{type(source).__name__}."
     )
 

@@ -49,7 +49,7 @@ def open_storage(where: str | Path) -> Storage:
 
             return ObjectStorage(where)
         if parts.netloc not in ("", "localhost"):
-            raise ConfigurationError(f"{where} is on another machine: give a path on this one.")
+            raise ConfigurationError(f"{where} is on another machine. Use a path on this machine.")
         where = unquote(parts.path)
     from batchmill.artifacts.local import LocalStorage
 

@@ -38,13 +38,15 @@ class Bounds:
         for name in ("size", "at_most", "quota"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                raise InvalidInput(f"{name} is a number of bytes, not {value!r}.")
+                raise InvalidInput(f"{name} must be a number of bytes, not {value!r}.")
 
     def check(self, size: int) -> None:
         if self.at_most is not None and size > self.at_most:
-            raise ArtifactTooLarge(f"A file may have {self.at_most:,} bytes; this has more.")
+            raise ArtifactTooLarge(f"The file is larger than the limit of {self.at_most:,} bytes.")
         if self.size is not None and size > self.size:
-            raise InvalidInput(f"{self.size:,} bytes were announced, and more came.")
+            raise InvalidInput(
+                f"The file is larger than its announced size of {self.size:,} bytes."
+            )
 
 
 class Upload:
@@ -118,7 +120,9 @@ class Upload:
                 await digesting
         announced = self._bounds.size
         if announced is not None and self._size != announced:
-            raise InvalidInput(f"{announced:,} bytes were announced, {self._size:,} came.")
+            raise InvalidInput(
+                f"The file ends after {self._size:,} of {announced:,} announced bytes."
+            )
 
     async def _gathered(self, chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
         """Joins small network chunks into blocks, because each block has a fixed cost."""
@@ -154,8 +158,8 @@ class Upload:
 
     def _unwanted(self) -> LeaseLost:
         return LeaseLost(
-            f"Nobody waits for artifact {self._id} any more: its attempt has ended, or no "
-            "bytes came for an hour."
+            f"The upload of artifact {self._id} was abandoned: its attempt has ended, or no "
+            "bytes arrived for an hour."
         )
 
     async def _remove(self) -> None:
@@ -164,7 +168,7 @@ class Upload:
             if (place := await self._artifacts.give_up(self._id)) is not None:
                 await remove(self._artifacts, self._storage, [place])
         except Exception as error:
-            log.warning("What is left of an upload is removed later: %s", error)
+            log.warning("Cannot remove a failed upload now; the upkeep removes it later: %s", error)
 
 
 async def remove(artifacts: ArtifactStore, storage: Storage, places: list[Place]) -> None:

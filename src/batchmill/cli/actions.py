@@ -7,21 +7,24 @@ import typer
 from batchmill.cli.parsing import parse_target
 from batchmill.cli.session import Session
 
-Target = Annotated[str, typer.Argument(metavar="JOB|BATCH", help="A number, or a batch's id.")]
+Target = Annotated[
+    str,
+    typer.Argument(metavar="JOB|BATCH", help="The id of a job (a number) or of a batch (a UUID)."),
+]
 
 
 async def cancel(session: Session, target: Target) -> None:
-    """Cancel a job or a batch: what waits never starts, what runs is interrupted."""
+    """Cancel a job or a batch: waiting jobs never start, running jobs are interrupted."""
     found = parse_target(target)
     async with session.mill as mill:
         handle = mill.job(found) if isinstance(found, int) else mill.batch(found)
         count = int(await handle.cancel())
-    sentence = told(count, "cancelled", otherwise="It had ended already.")
+    sentence = described(count, "cancelled", otherwise="Nothing to cancel: it has already ended.")
     session.show({"cancelled": count}, lambda _: sentence)
 
 
 async def retry(session: Session, target: Target) -> None:
-    """Put a failed job, or all failed jobs of a batch, back to work."""
+    """Retry a failed job, or all failed jobs of a batch."""
     found = parse_target(target)
     async with session.mill as mill:
         if isinstance(found, int):
@@ -30,10 +33,13 @@ async def retry(session: Session, target: Target) -> None:
         else:
             count = await mill.batch(found).retry()
     session.show(
-        {"retried": count}, lambda _: told(count, "put back to work", "No job of it has failed.")
+        {"retried": count},
+        lambda _: described(
+            count, "queued for retry", "Nothing to retry: the batch has no failed jobs."
+        ),
     )
 
 
-def told(count: int, done: str, otherwise: str) -> str:
+def described(count: int, done: str, otherwise: str) -> str:
     jobs = "1 job" if count == 1 else f"{count:,} jobs"
     return f"{jobs} {done}." if count else otherwise

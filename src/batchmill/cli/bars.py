@@ -41,7 +41,7 @@ def draw_board(board: Board, title: str, quiet: float) -> RenderableType:
     """`quiet` is the number of seconds since the newest event."""
     heading = Text.assemble((title, "bold"), "  ", state(board.state), "  ", span(board.seconds))
     if quiet > LONG_QUIET and board.ended < board.total:
-        heading.append(f"  nothing new for {span(quiet)}", "yellow")
+        heading.append(f"  no events for {span(quiet)}", "yellow")
     return Group(heading, _bars(board), *_failures(board.failures))
 
 

@@ -10,17 +10,19 @@ from batchmill.cli.output import fitting_table, moment, number, state, whole
 from batchmill.cli.session import Session
 from batchmill.domain.batch import BatchRecord, BatchState
 
-Count = Annotated[int, typer.Option("--count", "-n", min=1, max=10_000, help="How many.")]
+Count = Annotated[
+    int, typer.Option("--count", "-n", min=1, max=10_000, help="The maximum number of rows.")
+]
 Task = Annotated[
     str | None,
-    typer.Option(metavar="TASK", autocompletion=complete_task, help="Only those of a task."),
+    typer.Option(metavar="TASK", autocompletion=complete_task, help="Show only this task."),
 ]
-Tenant = Annotated[str | None, typer.Option(metavar="NAME", help="Only those of a tenant.")]
+Tenant = Annotated[str | None, typer.Option(metavar="NAME", help="Show only this tenant.")]
 
 
 async def batches(
     session: Session,
-    state: Annotated[BatchState | None, typer.Option(help="Only those in a state.")] = None,
+    state: Annotated[BatchState | None, typer.Option(help="Show only this state.")] = None,
     task: Task = None,
     tenant: Tenant = None,
     count: Count = 20,

@@ -20,7 +20,7 @@ PARTITION_DAYS = 7
 LOST_LATELY = 3_600.0
 
 CONNECTION_ADVICE = (
-    "Check --dsn or DATABASE_URL, that the server runs and that it can be reached from here."
+    "Check --dsn or DATABASE_URL. Check that the server is running and reachable from this machine."
 )
 
 
@@ -63,11 +63,12 @@ async def check_server(store: EngineStore) -> Finding:
 
 async def check_pooler(store: EngineStore) -> Finding:
     if not store.database.behind_pooler:
-        return fine("pooler", "None: workers are woken by LISTEN/NOTIFY.")
+        return fine("pooler", "No pooler: LISTEN/NOTIFY wakes up workers.")
     return fine(
         "pooler",
-        "Behind a pooler, taken to be in transaction mode: workers poll and prepare nothing. "
-        "If it is in session mode, BATCHMILL_POOLER=none makes pickup faster.",
+        "A pooler is in use. Transaction mode is assumed: workers poll, and do not prepare "
+        "statements. If the pooler is in session mode, set BATCHMILL_POOLER=none so that jobs "
+        "start faster.",
     )
 
 
@@ -78,39 +79,44 @@ async def check_clock(store: EngineStore) -> Finding:
     ahead = server["now"].timestamp() - (before + after) / 2
     off = max(0.0, abs(ahead) - (after - before) / 2)
     if off <= CLOCK_TOLERANCE:
-        return fine("clock", f"This machine and the database agree within {max(off, 0.1):.1f} s.")
+        return fine(
+            "clock",
+            f"The clocks of this machine and of the database agree within {max(off, 0.1):.1f} s.",
+        )
     return warning(
         "clock",
-        f"The database is {span(off)} {'ahead of' if ahead > 0 else 'behind'} this machine.",
-        "All times come from the database, but a run_at made here means another moment there: "
-        "synchronise both with NTP.",
+        f"The clock of the database is {span(off)} {'ahead of' if ahead > 0 else 'behind'} the "
+        "clock of this machine.",
+        "The database's clock decides when jobs run, so a run_at computed on this machine is "
+        "off by this difference. Synchronise both clocks with NTP.",
     )
 
 
 async def check_connections(store: EngineStore) -> Finding:
     server = await store.overview.server()
     free = server["connections"] - server["connected"]
-    message = f"{server['connected']} of {server['connections']} are in use."
+    message = f"{server['connected']} of {server['connections']} connections are in use."
     if free >= FEW_CONNECTIONS:
         return fine("connections", message)
     return warning(
         "connections",
         message,
-        "Raise max_connections, close what nobody uses, or put PgBouncer in between: "
-        "a worker uses up to a dozen.",
+        "Raise max_connections, close unused connections, or use PgBouncer. A worker uses up "
+        "to 12 connections.",
     )
 
 
 async def check_notify(store: EngineStore) -> Finding:
     usage = (await store.overview.server())["notify_queue"]
-    message = f"The queue of notifications is {usage:.0%} full."
+    message = f"The NOTIFY queue is {usage:.0%} full."
     if usage < NOTIFY_QUEUE_FULL:
         return fine("notify", message)
     return broken(
         "notify",
         message,
-        "A session that listens has sat in a transaction for long; when the queue is full, every "
-        "commit that notifies fails. End that session: see the held snapshots.",
+        "A listening session has had a transaction open for a long time. When the queue is "
+        "full, every commit that sends a notification fails. End that session: the snapshots "
+        "check lists it.",
     )
 
 
@@ -122,12 +128,13 @@ async def check_snapshots(store: EngineStore) -> Finding:
     ]
     held += await store.overview.held_horizons()
     if not held:
-        return fine("snapshots", f"None is held for more than {span(LONG_SNAPSHOT)}.")
+        return fine("snapshots", f"No snapshot is older than {span(LONG_SNAPSHOT)}.")
     return warning(
         "snapshots",
-        f"Held by {'; '.join(held)}.",
-        "Dead rows stay until it is gone, and everything slows down. If nobody needs it: "
-        "select pg_terminate_backend(PID), rollback prepared, or pg_drop_replication_slot(NAME).",
+        f"Old snapshots are held by {'; '.join(held)}.",
+        "Vacuum cannot remove dead rows while a snapshot is held, so queries become slower. "
+        "If it is not needed, end it: select pg_terminate_backend(PID), rollback prepared, or "
+        "select pg_drop_replication_slot(NAME).",
     )
 
 
@@ -135,16 +142,22 @@ async def check_schema(store: EngineStore, *, is_embedded: bool) -> Finding:
     installed = await store.overview.schema_version()
     newest = migrate.newest()
     if installed == newest:
-        return fine("schema", f"Version {installed}, which is the newest.")
+        return fine("schema", f"Version {installed}, up to date.")
     if installed > newest:
         return broken(
             "schema",
-            f"Version {installed}, and this batchmill knows {newest}.",
-            "Upgrade batchmill here too.",
+            f"Version {installed}, but this batchmill supports only up to version {newest}.",
+            "Upgrade batchmill on this machine.",
         )
-    message = f"Version {installed} of {newest}." if installed else "There is none."
+    message = (
+        f"Version {installed}, but this batchmill needs version {newest}."
+        if installed
+        else "The database has no batchmill schema."
+    )
     if is_embedded:
-        return warning("schema", message, "The next command that uses it brings it up to date.")
+        return warning(
+            "schema", message, "The next command that uses the embedded server upgrades it."
+        )
     return broken("schema", message, "Run `batchmill migrate up`.")
 
 
@@ -154,13 +167,13 @@ async def check_workers(store: EngineStore) -> Finding:
     lost = [worker["name"] for worker in found if worker["state"] == "lost"]
     if not live:
         advice = "Start one: batchmill worker --app module:mill."
-        return warning("workers", "None is running, so nothing gets done.", advice)
+        return warning("workers", "No worker is running, so no jobs run.", advice)
     if lost:
         return warning(
             "workers",
-            f"{len(live)} running; lost in the last hour: {', '.join(lost)}.",
-            "Their jobs were given to others. See their logs for why they went: killed, out of "
-            "memory, or cut off from the database.",
+            f"{len(live)} running. Lost in the last hour: {', '.join(lost)}.",
+            "Other workers take over their jobs. Check the logs of the lost workers: were "
+            "they killed, out of memory, or disconnected from the database?",
         )
     return fine("workers", f"{len(live)} running.")
 
@@ -168,23 +181,32 @@ async def check_workers(store: EngineStore) -> Finding:
 async def check_abandoned(store: EngineStore) -> Finding:
     abandoned = await store.overview.abandoned_jobs()
     if not abandoned:
-        return fine("running jobs", "Each has a worker.")
+        return fine("running jobs", "Every running job has a live worker.")
     count = sum(row["jobs"] for row in abandoned)
     some = ", ".join(str(job) for row in abandoned for job in row["some"])
-    message = f"{count} belong to workers that are gone, such as {some}."
+    message = f"{count} on workers that are no longer live, for example {some}."
     if await store.overview.has_leader():
-        return warning("running jobs", message, "The upkeep rescues them within seconds.")
-    return broken("running jobs", message, "Nobody does the upkeep: start a worker.")
+        return warning(
+            "running jobs",
+            message,
+            "The upkeep makes them available to other workers within seconds.",
+        )
+    return broken("running jobs", message, "No worker does the upkeep. Start a worker.")
 
 
 async def check_partitions(store: EngineStore) -> Finding:
     missing = await store.overview.missing_partitions(PARTITION_DAYS)
     if not missing:
-        return fine("partitions", f"Made for the next {PARTITION_DAYS} days.")
-    message = f"{missing} are missing for the next {PARTITION_DAYS} days."
+        return fine("partitions", f"All partitions for the next {PARTITION_DAYS} days exist.")
+    message = f"Missing for the next {PARTITION_DAYS} days: {missing}."
     if await store.overview.has_leader():
-        return warning("partitions", message, "The upkeep makes them: see the log of its worker.")
-    return warning("partitions", message, "Start a worker: its upkeep makes them.")
+        return warning(
+            "partitions",
+            message,
+            "The upkeep creates them. If this lasts, check the log of the worker that does "
+            "the upkeep.",
+        )
+    return warning("partitions", message, "Start a worker: its upkeep creates them.")
 
 
 async def check_vacuum(store: EngineStore) -> Finding:
@@ -194,11 +216,11 @@ async def check_vacuum(store: EngineStore) -> Finding:
     if not (await store.overview.server())["autovacuum"]:
         return broken("vacuum", "Autovacuum is off.", "Set autovacuum = on and reload the server.")
     if left_out:
-        advice = f"alter table batchmill.{left_out[0]} reset (autovacuum_enabled)."
-        return broken("vacuum", f"Autovacuum leaves out {', '.join(left_out)}.", advice)
+        advice = f"Run `alter table batchmill.{left_out[0]} reset (autovacuum_enabled)`."
+        return broken("vacuum", f"Autovacuum is disabled for {', '.join(left_out)}.", advice)
     if bloated:
-        advice = f"vacuum batchmill.{bloated[0]}, once no snapshot is held."
-        return warning("vacuum", f"Mostly dead rows in {', '.join(bloated)}.", advice)
+        advice = f"Run `vacuum batchmill.{bloated[0]}` when no old snapshot is held."
+        return warning("vacuum", f"Most rows are dead in {', '.join(bloated)}.", advice)
     return fine("vacuum", "Autovacuum keeps up.")
 
 

@@ -25,12 +25,14 @@ from batchmill.errors import BatchmillError
 Dsn = Annotated[
     str | None,
     typer.Option(
-        help="The database; else DATABASE_URL, else the embedded server.", show_default=False
+        help="The database URL. Default: DATABASE_URL, or the embedded server.", show_default=False
     ),
 ]
 App = Annotated[
     str | None,
-    typer.Option(metavar="MODULE:NAME", help="Your mill; else BATCHMILL_APP.", show_default=False),
+    typer.Option(
+        metavar="MODULE:NAME", help="Your mill. Default: BATCHMILL_APP.", show_default=False
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the stack trace of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -115,7 +117,11 @@ def reported(debug: bool) -> Iterator[None]:
         raise typer.Exit(ExitCode.TERMINATED) from None
     except Exception as error:
         text = f"{type(error).__name__}: {_one_line(error)}"
-        hint = "" if debug else " (unexpected; run it again with --debug to see where)"
+        hint = (
+            ""
+            if debug
+            else " (unexpected error; run the command again with --debug to see the stack trace)"
+        )
         _fail(text + hint, ExitCode.UNEXPECTED, trace=debug)
 
 

@@ -11,13 +11,13 @@ from batchmill.handles import Batch, Results
 from batchmill.worker.worker import WorkerOptions
 
 KEPT_FOR = 86_400.0
-TASTE = 3
+SHOWN = 3
 
 
 async def demo(session: Session) -> None:
-    """See it work: a batch of forty made-up documents, with a worker inside, in ten seconds."""
+    """Run a sample batch of 40 jobs, with a worker in this process. It takes ten seconds."""
     # The import creates a mill, and only this command needs it.
-    from batchmill import demo as work
+    from batchmill import demo_tasks as work
 
     mill = work.mill.on(session.dsn) if session.dsn else work.mill
     note(beginning(mill.settings))
@@ -30,8 +30,8 @@ async def demo(session: Session) -> None:
 
 def beginning(settings: Settings) -> str:
     if settings.dsn is not None:
-        return "Starting a worker on the database you gave."
-    return f"Starting PostgreSQL in {settings.home or default_home()}, and a worker on it."
+        return "Starting a worker on the given database."
+    return f"Starting PostgreSQL in {settings.home or default_home()}, and a worker."
 
 
 def draw(batch: Batch, results: Results) -> Iterator[RenderableType]:
@@ -43,15 +43,15 @@ def draw(batch: Batch, results: Results) -> Iterator[RenderableType]:
         "number",
         "words",
         "opening",
-        title=f"The first {TASTE} of {len(results.values)} results",
-        rows=((each.number, each.words, each.opening) for each in results.values[:TASTE]),
+        title=f"The first {SHOWN} of {len(results.values)} results",
+        rows=((each.number, each.words, each.opening) for each in results.values[:SHOWN]),
     )
     yield "\n".join(
         (
             "Try next:",
             f"  batchmill jobs --batch {batch.id} --state failed",
             f"  batchmill retry {batch.id}",
-            "  batchmill worker --app batchmill.demo:mill",
+            "  batchmill worker --app batchmill.demo_tasks:mill",
             "  batchmill status",
         )
     )

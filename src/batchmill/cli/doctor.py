@@ -13,7 +13,7 @@ from batchmill.errors import BatchmillError
 
 
 async def doctor(session: Session) -> ExitCode:
-    """Check the connection, the schema, the clock and the rest, and say what to do."""
+    """Check the database, the schema and the workers, and show what to do."""
     findings = [finding async for finding in examine(session)]
     is_broken = any(finding.state is Level.BROKEN for finding in findings)
     session.show(findings, lambda _: Group(*map(draw, findings)))

@@ -18,15 +18,15 @@ class ExitCode(IntEnum):
 
 
 MEANINGS = {
-    ExitCode.DONE: "done",
-    ExitCode.WORK_FAILED: "what was waited for failed, in whole or in part, or was cancelled",
+    ExitCode.DONE: "success",
+    ExitCode.WORK_FAILED: "the job or batch failed, in whole or in part, or was cancelled",
     ExitCode.BAD_INPUT: "wrong usage, bad input or a wrong setting; nothing was written",
-    ExitCode.NOT_FOUND: "no such batch, job, limit or schedule",
-    ExitCode.NOT_USABLE: "the database or its schema cannot be used as it is",
-    ExitCode.CONFLICT: "its state does not allow this, or the key has another request",
-    ExitCode.UNEXPECTED: "an error that batchmill did not expect",
-    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; a worker drains and ends with 0",
-    ExitCode.TERMINATED: "ended by SIGTERM; a worker drains and ends with 0",
+    ExitCode.NOT_FOUND: "no such batch, job, limit, schedule, key or quota",
+    ExitCode.NOT_USABLE: "the database or its schema is not usable",
+    ExitCode.CONFLICT: "the state does not allow this, or the idempotency key was used before",
+    ExitCode.UNEXPECTED: "an unexpected error",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; a worker drains and exits with 0",
+    ExitCode.TERMINATED: "ended by SIGTERM; a worker drains and exits with 0",
 }
 
 _BY_ERROR: dict[type[BaseException], ExitCode] = {

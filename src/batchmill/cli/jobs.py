@@ -21,16 +21,16 @@ LONGEST_VALUE = 500
 async def jobs(
     session: Session,
     batch: Annotated[
-        str | None, typer.Option(metavar="BATCH", help="Only those of a batch.")
+        str | None, typer.Option(metavar="BATCH", help="Show only this batch.")
     ] = None,
-    state: Annotated[JobState | None, typer.Option(help="Only those in a state.")] = None,
+    state: Annotated[JobState | None, typer.Option(help="Show only this state.")] = None,
     task: Task = None,
     tenant: Tenant = None,
     count: Count = 20,
 ) -> None:
-    """List jobs, the newest first, or those of a batch in the order they were submitted in.
+    """List jobs, the newest first; with --batch, in the order of submission.
 
-    Without --batch it looks at the newest 100,000 that are live, failed, and ended otherwise.
+    Without --batch it searches the newest 100,000 live, failed and other ended jobs each.
     """
     async with session.mill as mill:
         found = await mill.jobs(batch, state=state, task=task, tenant=tenant, count=count)
@@ -39,10 +39,10 @@ async def jobs(
 
 async def job(
     session: Session,
-    job: Annotated[int, typer.Argument(min=1, metavar="JOB", help="The job's number.")],
-    full: Annotated[bool, typer.Option("--full", help="Cut nothing short.")] = False,
+    job: Annotated[int, typer.Argument(min=1, metavar="JOB", help="The id of the job.")],
+    full: Annotated[bool, typer.Option("--full", help="Do not truncate values.")] = False,
 ) -> None:
-    """Show one job in full, with its attempts."""
+    """Show one job with its attempts."""
     async with session.mill as mill:
         found = await mill.job(job).get()
     longest = None if full else LONGEST_VALUE
@@ -85,7 +85,7 @@ def draw(job: JobRecord, longest: int | None) -> Iterator[RenderableType]:
         "job": job.id,
         "state": state(job.state),
         "task": job.task,
-        "batch": f"{job.batch_id}, place {job.position}" if job.batch_id else None,
+        "batch": f"{job.batch_id}, position {job.position}" if job.batch_id else None,
         "tenant": job.tenant,
         "key": job.key,
         "priority": job.priority or None,

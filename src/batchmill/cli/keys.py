@@ -14,7 +14,7 @@ from batchmill.domain.key import KeyRecord, Scope
 
 
 async def list_keys(session: Session) -> None:
-    """List the keys; of their secrets nothing is kept."""
+    """List the keys. Their secrets are not stored."""
     async with session.mill as mill:
         found = await mill.keys.all()
     session.show(found, draw_keys)
@@ -22,16 +22,17 @@ async def list_keys(session: Session) -> None:
 
 async def create(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")],
-    tenant: Annotated[str, typer.Option(help="Whose work it sees.")] = "default",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
+    tenant: Annotated[str, typer.Option(help="The tenant of the key.")] = "default",
     scope: Annotated[
-        list[Scope] | None, typer.Option(help="What it may do; read and submit unless given.")
+        list[Scope] | None,
+        typer.Option(help="What the key may do; can be repeated. Default: read and submit."),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Until when: 12h, 90d.")
+        str | None, typer.Option(metavar="TIME", help="How long the key is valid: 12h, 90d.")
     ] = None,
 ) -> None:
-    """Make a key and show it: this is the only time that it can be seen."""
+    """Create a key and print it. It cannot be shown again."""
     async with session.mill as mill:
         text, record = await mill.keys.create(
             name,
@@ -44,9 +45,9 @@ async def create(
 
 async def revoke(
     session: Session,
-    id: Annotated[str, typer.Argument(metavar="ID", help="The eight letters after bm_.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The eight characters after bm_.")],
 ) -> None:
-    """Let nothing more in by a key."""
+    """Revoke a key: requests with it are refused."""
     async with session.mill as mill:
         record = await mill.keys.revoke(id)
     session.show(record, lambda _: f"{id} ({record.name}) is revoked.")
@@ -54,7 +55,7 @@ async def revoke(
 
 def draw_keys(keys: list[KeyRecord]) -> RenderableType | str:
     if not keys:
-        return "There are no keys: the service serves this machine only."
+        return "There are no keys. The service accepts requests from this machine only."
     headings = ("name", "tenant", "scopes", "expires", "last used", "state")
     return table(whole("key"), *headings, rows=map(key_row, keys))
 
@@ -71,7 +72,7 @@ def key_row(key: KeyRecord) -> tuple[object, ...]:
     )
 
 
-app = group("keys", "See, make and revoke keys of the service.")
+app = group("keys", "List, create and revoke API keys of the service.")
 add_listing(app, list_keys)
 add(app, create)
 add(app, revoke)

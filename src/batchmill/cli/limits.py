@@ -36,15 +36,17 @@ async def set_limit(
     session: Session,
     name: Name,
     slots: Annotated[
-        str | None, typer.Option(metavar="N|unlimited", help="How many may run at once.")
+        str | None,
+        typer.Option(metavar="N|unlimited", help="How many jobs may run at the same time."),
     ] = None,
     rate: Annotated[
-        str | None, typer.Option(metavar="N/TIME", help="How many may start, such as 10/60s.")
+        str | None,
+        typer.Option(metavar="N/TIME", help="How many jobs may start in a period: 10/60s."),
     ] = None,
 ) -> None:
-    """Set a limit over what the code declares, for every worker and at once."""
+    """Override the limit that the code declares, for all workers immediately."""
     if slots is None and rate is None:
-        raise InvalidInput("Say what to set: --slots, --rate or both.")
+        raise InvalidInput("Nothing to set: give --slots, --rate or both.")
     async with session.mill as mill:
         changed = await mill.limits.set(
             name,
@@ -55,25 +57,27 @@ async def set_limit(
 
 
 async def reset(session: Session, name: Name) -> None:
-    """Go back to what the code declares."""
+    """Restore the limit that the code declares."""
     async with session.mill as mill:
         changed = await mill.limits.reset(name)
     session.show(changed, lambda limit: draw_limits([limit]))
 
 
 async def pause(session: Session, name: Name) -> None:
-    """Let nothing more of a task, tenant or other limit start; what runs goes on."""
+    """Pause a task, tenant or other limit: no more jobs start, running jobs continue."""
     async with session.mill as mill:
         changed = await mill.limits.pause(name)
         await note_unknown_task(mill, name)
-    session.show(changed, lambda limit: f"{limit.name} is paused; {limit.running} still run.")
+    session.show(
+        changed, lambda limit: f"{limit.name} is paused. Jobs still running: {limit.running}."
+    )
 
 
 async def resume(session: Session, name: Name) -> None:
-    """Let a paused task, tenant or other limit go on."""
+    """Resume a paused task, tenant or other limit."""
     async with session.mill as mill:
         changed = await mill.limits.resume(name)
-    session.show(changed, lambda limit: f"{limit.name} goes on.")
+    session.show(changed, lambda limit: f"{limit.name} is resumed.")
 
 
 async def note_unknown_task(mill: Mill, name: str) -> None:
@@ -81,7 +85,7 @@ async def note_unknown_task(mill: Mill, name: str) -> None:
     scope, _, rest = name.partition(":")
     task = rest.partition("/")[0]
     if scope == "task" and task not in await mill.store.tasks.names():
-        note(f"No task {task} is registered here so far.")
+        note(f"Warning: no task {task} is registered in this database. Check the name.")
 
 
 def draw_limits(limits: list[LimitRecord]) -> RenderableType | str:
@@ -112,7 +116,7 @@ def rate_text(limit: LimitRecord) -> str:
     return f"{limit.rate:,} in {span(limit.period)}"
 
 
-app = group("limits", "See and change how many jobs run at once, or start in a time.")
+app = group("limits", "List and change limits on running jobs and on starts.")
 add_listing(app, list_limits)
 add(app, set_limit, "set")
 add(app, reset)

@@ -12,8 +12,8 @@ def load_mill(reference: str) -> Mill:
     found = load(reference)
     if not isinstance(found, Mill):
         module_name, _, name = reference.partition(":")
-        what = "nothing" if found is None else f"a {type(found).__name__}, not a Mill,"
-        raise ConfigurationError(f"{module_name} has {what} called {name}.")
+        what = "does not exist" if found is None else f"is a {type(found).__name__}, not a Mill"
+        raise ConfigurationError(f"{module_name}:{name} {what}.")
     return found
 
 
@@ -21,7 +21,9 @@ def load(reference: str) -> object:
     """The object with that name, or None."""
     module_name, _, name = reference.partition(":")
     if not module_name or not name:
-        raise ConfigurationError(f'--app takes module:name, such as shop.work:mill: "{reference}".')
+        raise ConfigurationError(
+            f'--app must be module:name, for example shop.work:mill, not "{reference}".'
+        )
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
     return getattr(_import(module_name), name, None)

@@ -12,7 +12,7 @@ from batchmill.store import migrate
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SchemaVersions:
     installed: int
     newest: int
     pending: list[int]
@@ -25,10 +25,10 @@ class Standing:
 async def up(
     session: Session,
     wait: Annotated[
-        float, typer.Option(min=0, help="How long to try while tables are locked, in seconds.")
+        float, typer.Option(min=0, help="Seconds to keep trying while tables are locked.")
     ] = migrate.WAIT_SECONDS,
 ) -> None:
-    """Bring the database's schema up to date, while workers and servers go on."""
+    """Upgrade the database's schema. Workers and servers can keep running."""
     async with session.store() as store, store.database.connection() as conn:
         applied = await migrate.upgrade(conn, wait=wait)
     data = {"applied": [{"version": m.version, "name": m.name} for m in applied]}
@@ -36,26 +36,26 @@ async def up(
 
 
 async def status(session: Session) -> ExitCode:
-    """Say which version the schema has and which one is needed."""
+    """Show the installed version of the schema and the required one."""
     async with session.store() as store, store.database.connection() as conn:
-        standing = standing_of(await migrate.installed_version(conn))
-    session.show(standing, describe_standing)
-    return ExitCode.DONE if standing.is_current else ExitCode.NOT_USABLE
+        versions = versions_of(await migrate.installed_version(conn))
+    session.show(versions, describe_versions)
+    return ExitCode.DONE if versions.is_current else ExitCode.NOT_USABLE
 
 
 async def sql(
     session: Session,
     installed: Annotated[
-        int, typer.Option("--from", min=0, help="The version that the database has.")
+        int, typer.Option("--from", min=0, help="The current version of the schema.")
     ] = 0,
 ) -> None:
-    """Print the SQL of a migration, for Alembic, Django or psql in a transaction."""
+    """Print the SQL of the migrations, to run in one transaction by Alembic, Django or psql."""
     typer.echo(migrate.script(installed))
 
 
-def standing_of(installed: int) -> Standing:
+def versions_of(installed: int) -> SchemaVersions:
     pending = [m.version for m in migrate.migrations() if m.version > installed]
-    return Standing(installed, migrate.newest(), pending)
+    return SchemaVersions(installed, migrate.newest(), pending)
 
 
 def describe_applied(applied: list[migrate.Migration]) -> str:
@@ -64,19 +64,22 @@ def describe_applied(applied: list[migrate.Migration]) -> str:
     return "\n".join(f"Applied {m.version:04} {m.name}." for m in applied)
 
 
-def describe_standing(standing: Standing) -> str:
-    if standing.is_current:
-        return f"The schema is up to date (version {standing.newest})."
-    if standing.installed > standing.newest:
+def describe_versions(versions: SchemaVersions) -> str:
+    if versions.is_current:
+        return f"The schema is up to date (version {versions.newest})."
+    if versions.installed > versions.newest:
         return (
-            f"The schema is version {standing.installed}, this batchmill knows "
-            f"{standing.newest}: upgrade batchmill here too."
+            f"The schema is version {versions.installed}, but this batchmill supports only up "
+            f"to version {versions.newest}. Upgrade batchmill on this machine."
         )
-    has = f"is version {standing.installed}" if standing.installed else "is missing"
-    return f"The schema {has}, this batchmill needs {standing.newest}: run `batchmill migrate up`."
+    has = f"is version {versions.installed}" if versions.installed else "is missing"
+    return (
+        f"The schema {has}, but this batchmill needs version {versions.newest}. Run `batchmill "
+        "migrate up`."
+    )
 
 
-app = group("migrate", "Bring the database's schema up to date.")
+app = group("migrate", "Upgrade the database's schema.")
 add(app, up)
 add(app, status)
 add(app, sql, json=False)

@@ -15,14 +15,14 @@ LARGEST_JOB = 2**63 - 1
 def parse_duration(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|min|h|d|)", text)
     if not found:
-        raise InvalidInput(f'"{text}" is no length of time: use 90, 90s, 5m, 2h or 1d.')
+        raise InvalidInput(f'"{text}" is not a valid duration. Use 90, 90s, 5m, 2h or 1d.')
     return float(found[1]) * UNITS[found[2]]
 
 
 def parse_size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|)", text.upper())
     if not found:
-        raise InvalidInput(f'"{text}" is no size: use 1000000, 500MB or 10GB.')
+        raise InvalidInput(f'"{text}" is not a valid size. Use 1000000, 500MB or 10GB.')
     return int(float(found[1]) * SIZES[found[2]])
 
 
@@ -30,21 +30,23 @@ def parse_moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
-        raise InvalidInput(f'"{text}" is no time: use 2030-01-31T08:00+01:00.') from None
+        raise InvalidInput(f'"{text}" is not a valid time. Use 2030-01-31T08:00+01:00.') from None
 
 
 def parse_slots(text: str) -> Slots:
     if text == "unlimited":
         return "unlimited"
     if not text.isdecimal():
-        raise InvalidInput(f'--slots is a number from 0 on, or unlimited, not "{text}".')
+        raise InvalidInput(
+            f'--slots must be a whole number of at least 0, or unlimited, not "{text}".'
+        )
     return int(text)
 
 
 def parse_rate(text: str) -> Rate:
     starts, _, period = text.partition("/")
     if not starts.isdecimal():
-        raise InvalidInput(f'"{text}" is no rate: use 10/60 for ten starts a minute.')
+        raise InvalidInput(f'"{text}" is not a valid rate. Use 10/60 for ten starts per minute.')
     return Rate(int(starts), parse_duration(period or "1"))
 
 
@@ -52,7 +54,7 @@ def parse_pairs(texts: list[str], what: str) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     for name, equals, value in pairs:
         if not (name and equals and value):
-            raise InvalidInput(f'A {what} is name=value, not "{name}{equals}{value}".')
+            raise InvalidInput(f'A {what} must be name=value, not "{name}{equals}{value}".')
     return {name: value for name, _, value in pairs}
 
 
@@ -60,7 +62,7 @@ def parse_counts(texts: list[str], what: str) -> dict[str, int]:
     counts = parse_pairs(texts, what)
     for name, value in counts.items():
         if not value.isdecimal():
-            raise InvalidInput(f'A {what} is name=number, not "{name}={value}".')
+            raise InvalidInput(f'A {what} must be name=number, not "{name}={value}".')
     return {name: int(value) for name, value in counts.items()}
 
 
@@ -72,5 +74,5 @@ def parse_target(text: str) -> int | UUID:
         return UUID(text)
     except ValueError:
         raise InvalidInput(
-            f'"{text}" is neither the number of a job nor the id of a batch.'
+            f'"{text}" is neither the id of a job (a number) nor of a batch (a UUID).'
         ) from None

@@ -12,11 +12,13 @@ from batchmill.cli.parsing import parse_duration, parse_size
 from batchmill.cli.session import Session
 from batchmill.domain.quota import SCHEDULES, WEBHOOKS, Quota
 
-Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Whose; * for all without one.")]
+Tenant = Annotated[
+    str, typer.Argument(metavar="TENANT", help="The tenant; * for all tenants without a quota.")
+]
 
 
 async def list_quotas(session: Session) -> None:
-    """List what tenants may use."""
+    """List the quotas of tenants."""
     async with session.mill as mill:
         found = await mill.keys.quotas()
     session.show(found, draw_quotas)
@@ -25,19 +27,22 @@ async def list_quotas(session: Session) -> None:
 async def set_quota(
     session: Session,
     tenant: Tenant,
-    requests: Annotated[int | None, typer.Option(help="Requests a minute.")] = None,
-    active: Annotated[int | None, typer.Option(help="Jobs that have not ended.")] = None,
-    operations: Annotated[int | None, typer.Option(help="Jobs submitted a day.")] = None,
+    requests: Annotated[int | None, typer.Option(help="Requests per minute.")] = None,
+    active: Annotated[int | None, typer.Option(help="Jobs that have not ended yet.")] = None,
+    operations: Annotated[int | None, typer.Option(help="Jobs submitted per day.")] = None,
     storage: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Bytes of files: 500MB, 10GB.")
+        str | None, typer.Option(metavar="SIZE", help="Total size of files: 500MB, 10GB.")
     ] = None,
-    schedules: Annotated[int, typer.Option(help="Schedules.")] = SCHEDULES,
+    schedules: Annotated[int, typer.Option(help="Number of schedules.")] = SCHEDULES,
     interval: Annotated[
-        str, typer.Option(metavar="TIME", help="Between two times that a schedule fires: 10s, 5m.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Shortest time between two firings of a schedule: 10s, 5m."
+        ),
     ] = "60s",
-    webhooks: Annotated[int, typer.Option(help="Webhooks.")] = WEBHOOKS,
+    webhooks: Annotated[int, typer.Option(help="Number of webhooks.")] = WEBHOOKS,
 ) -> None:
-    """Set what a tenant may use; requests, jobs and bytes that are left out have no bound."""
+    """Set the quota of a tenant. Requests, jobs and storage are unlimited if omitted."""
     quota = Quota(
         tenant=tenant,
         requests_per_minute=requests,
@@ -54,10 +59,13 @@ async def set_quota(
 
 
 async def delete_quota(session: Session, tenant: Tenant) -> None:
-    """Let a tenant have what * has."""
+    """Delete the quota of a tenant. The quota of * applies instead."""
     async with session.mill as mill:
         await mill.keys.delete_quota(tenant)
-    session.show({"tenant": tenant}, lambda _: f"{tenant} has no quota of its own any more.")
+    session.show(
+        {"tenant": tenant},
+        lambda _: f"The quota of {tenant} is deleted. The quota of * applies instead.",
+    )
 
 
 def draw_quotas(quotas: list[Quota]) -> RenderableType | str:
@@ -81,7 +89,7 @@ def bound_text(bound: float | None) -> str:
     return f"{bound:,g}" if isinstance(bound, float) else f"{bound:,}"
 
 
-app = group("quotas", "See and set what tenants may use.")
+app = group("quotas", "List, set and delete the quotas of tenants.")
 add_listing(app, list_quotas)
 add(app, set_quota, "set")
 add(app, delete_quota, "delete")

@@ -18,7 +18,7 @@ Name = Annotated[
         metavar="NAME", autocompletion=complete_schedule, help="The name of the schedule."
     ),
 ]
-Tenant = Annotated[str, typer.Option(help="Whose it is.")]
+Tenant = Annotated[str, typer.Option(help="The tenant of the schedule.")]
 
 
 async def list_schedules(session: Session) -> None:
@@ -29,21 +29,21 @@ async def list_schedules(session: Session) -> None:
 
 
 async def pause(session: Session, name: Name, tenant: Tenant = "default") -> None:
-    """Let a schedule fire no more until it is resumed."""
+    """Pause a schedule: it does not fire until it is resumed."""
     async with session.mill as mill:
         await mill.schedules.pause(name, tenant=tenant)
     session.show({"name": name, "paused": True}, lambda _: f"{name} is paused.")
 
 
 async def resume(session: Session, name: Name, tenant: Tenant = "default") -> None:
-    """Let a paused schedule go on."""
+    """Resume a paused schedule."""
     async with session.mill as mill:
         await mill.schedules.resume(name, tenant=tenant)
-    session.show({"name": name, "paused": False}, lambda _: f"{name} goes on.")
+    session.show({"name": name, "paused": False}, lambda _: f"{name} is resumed.")
 
 
 async def delete(session: Session, name: Name, tenant: Tenant = "default") -> None:
-    """Delete a schedule; what it has started goes on."""
+    """Delete a schedule. Jobs that it has started continue."""
     async with session.mill as mill:
         await mill.schedules.delete(name, tenant=tenant)
     session.show({"name": name, "deleted": True}, lambda _: f"{name} is deleted.")
@@ -71,7 +71,7 @@ def next_firing(schedule: ScheduleRecord) -> str | Text:
     return state("paused") if schedule.paused else moment(schedule.next_at)
 
 
-app = group("schedules", "See, pause and delete schedules.")
+app = group("schedules", "List, pause, resume and delete schedules.")
 add_listing(app, list_schedules)
 add(app, pause)
 add(app, resume)

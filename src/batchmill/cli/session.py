@@ -40,7 +40,7 @@ class Session:
         """The application's mill; raises an error if no application is given."""
         if not (self.app or app_reference()):
             raise ConfigurationError(
-                "Say where your tasks are: --app module:mill, or BATCHMILL_APP=module:mill."
+                "No application is given: use --app module:mill, or set BATCHMILL_APP=module:mill."
             )
         return self.mill
 

@@ -15,7 +15,7 @@ TASK_COLUMNS = ("ready", "scheduled", "running", "workers", "oldest", "jobs/s", 
 
 
 async def status(session: Session) -> None:
-    """Show what waits, runs and fails: tasks, lanes, limits and workers."""
+    """Show waiting, running and failed jobs: tasks, lanes, limits and workers."""
     async with session.mill as mill:
         found = await mill.engine.store.overview.overview()
     session.show(found, lambda _: output.stacked(draw(found)))
@@ -23,7 +23,7 @@ async def status(session: Session) -> None:
 
 def draw(found: Overview) -> Iterator[RenderableType]:
     if not found.tasks:
-        yield "No worker has run here yet, so no task is known."
+        yield "No tasks are registered: no worker has used this database yet."
         return
     yield draw_tasks(found)
     if found.lanes:
@@ -60,7 +60,7 @@ def draw_lanes(found: Overview) -> RenderableType:
         "lane",
         number("waiting"),
         number("running"),
-        "held back by",
+        "blocked by",
         title="Busiest lanes",
         rows=(
             (

@@ -26,57 +26,76 @@ async def submit(
     session: Session,
     task: Annotated[
         str,
-        typer.Argument(metavar="TASK", autocompletion=complete_task, help="The task's name."),
+        typer.Argument(metavar="TASK", autocompletion=complete_task, help="The name of the task."),
     ],
     payload: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="PAYLOAD",
-            help="JSON values, one for each job; - reads lines of JSON from stdin.",
+            help="JSON values, one per job; - reads lines of JSON from stdin.",
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="A file of JSON lines.")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A file with one JSON value per line."),
     ] = None,
-    single: Annotated[bool, typer.Option("--single", help="One job without a batch.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end.")] = False,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Whose work it is.")] = None,
-    priority: Annotated[int | None, typer.Option(help="Higher goes first.")] = None,
+    single: Annotated[
+        bool, typer.Option("--single", help="Submit one job without a batch.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the end and show the progress.")
+    ] = False,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The tenant that owns it.")
+    ] = None,
+    priority: Annotated[int | None, typer.Option(help="Higher priorities run first.")] = None,
     delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Start later: 90, 5m, 2h, 1d.")
+        str | None, typer.Option(metavar="TIME", help="Start after this time: 90, 5m, 2h, 1d.")
     ] = None,
     run_at: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Start at a time (ISO 8601).")
+        str | None, typer.Option(metavar="WHEN", help="Start at this time (ISO 8601).")
     ] = None,
     expires_in: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Keep it for so long: 7d.")
+        str | None, typer.Option(metavar="TIME", help="How long to keep it: 7d.")
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Kept with it; give it as often as you like."),
+        typer.Option(metavar="NAME=VALUE", help="A label; can be repeated."),
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="The same key gives the same batch or job.")
+        str | None,
+        typer.Option(metavar="KEY", help="Submits with the same key return the same batch or job."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Jobs of the batch at once.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="How many jobs of the batch may run at the same time.")
+    ] = None,
     on_finish: Annotated[
         str | None,
-        typer.Option(metavar="TASK", autocompletion=complete_task, help="A task for the finish."),
+        typer.Option(
+            metavar="TASK",
+            autocompletion=complete_task,
+            help="A task to run when the batch finishes.",
+        ),
     ] = None,
     notify: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WHOM",
-            help="A URL or a mail address to tell when it finishes; give it as often as you like.",
+            help="A URL or an email address to notify when the batch finishes; can be repeated.",
         ),
     ] = None,
     dedup_key: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="With --single: return the live job that has the key."),
+        typer.Option(
+            metavar="KEY", help="With --single: return the live job with this key, if there is one."
+        ),
     ] = None,
     cache_key: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="With --single: take a result that was kept under it."),
+        typer.Option(
+            metavar="KEY",
+            help="With --single: use the cached result with this key, if there is one.",
+        ),
     ] = None,
 ) -> ExitCode:
     """Submit a batch, or a single job, and print its id."""
@@ -120,7 +139,9 @@ async def submit_single(
 ) -> ExitCode:
     given = list(payloads)
     if len(given) > 1:
-        raise InvalidInput("--single takes one payload; without it they make a batch.")
+        raise InvalidInput(
+            f"--single takes one payload, not {len(given)}. Omit --single to submit a batch."
+        )
     job = await session.mill.enqueue(task, given[0] if given else None, **options)
     answer = {"job_id": job.id, "duplicate": job.is_duplicate, "cached": job.is_cached}
     if not wait:

@@ -14,12 +14,12 @@ async def watch(
     session: Session,
     batch: Annotated[str, typer.Argument(metavar="BATCH", help="The id of the batch.")],
     after: Annotated[
-        int, typer.Option(min=0, help="With --json: the last event that is known already.")
+        int, typer.Option(min=0, help="With --json: skip events up to this number.")
     ] = 0,
 ) -> ExitCode:
-    """Follow a batch until it ends: bars in a terminal, else lines; with --json its events."""
+    """Follow a batch until it ends: as bars in a terminal, otherwise as lines or JSON events."""
     if after and not session.json:
-        raise InvalidInput("--after is for --json: bars are drawn from all events.")
+        raise InvalidInput("--after needs --json: the progress bars are computed from all events.")
     async with session.mill as mill:
         ended = await follow(mill.batch(batch), json=session.json, after=after)
     suggest_retry(ended)
@@ -28,5 +28,5 @@ async def watch(
 
 def suggest_retry(batch: BatchRecord) -> None:
     if batch.failed:
-        note(f"See why: batchmill jobs --batch {batch.id} --state failed")
-        note(f"Try those again: batchmill retry {batch.id}")
+        note(f"To see the failures: batchmill jobs --batch {batch.id} --state failed")
+        note(f"To retry them: batchmill retry {batch.id}")

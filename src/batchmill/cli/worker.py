@@ -23,39 +23,51 @@ STOPS = (signal.SIGTERM, signal.SIGINT)
 
 async def worker(
     session: Session,
-    concurrency: Annotated[int, typer.Option(help="Jobs at once.")] = DEFAULTS.concurrency,
+    concurrency: Annotated[
+        int, typer.Option(help="How many jobs may run at the same time.")
+    ] = DEFAULTS.concurrency,
     prefetch: Annotated[
-        int, typer.Option(help="Jobs taken ahead, while they end within milliseconds.")
+        int, typer.Option(help="How many jobs to claim in advance while jobs take milliseconds.")
     ] = DEFAULTS.prefetch,
     pool: Annotated[
         list[str] | None,
-        typer.Option(metavar="TASK=N", help="Jobs of one task at once; give it for each task."),
+        typer.Option(
+            metavar="TASK=N",
+            help="How many jobs of this task may run at the same time; can be repeated.",
+        ),
     ] = None,
-    threads: Annotated[int, typer.Option(help="Threads for plain functions.")] = DEFAULTS.threads,
+    threads: Annotated[
+        int, typer.Option(help="How many threads run plain functions.")
+    ] = DEFAULTS.threads,
     processes: Annotated[
-        int, typer.Option(help="Children for tasks with process=True.")
+        int, typer.Option(help="How many child processes run tasks with process=True.")
     ] = DEFAULTS.processes,
     lease: Annotated[
-        float, typer.Option(help="Seconds of silence after which others take its jobs.")
+        float,
+        typer.Option(help="Seconds without a heartbeat until other workers take over its jobs."),
     ] = DEFAULTS.lease,
     grace: Annotated[
-        float, typer.Option(help="Seconds that running jobs have after a stop.")
+        float, typer.Option(help="Seconds that running jobs have to finish after a stop.")
     ] = DEFAULTS.grace,
     name: Annotated[
-        str | None, typer.Option(help="What status calls it; else host:pid.", show_default=False)
+        str | None,
+        typer.Option(help="The name that `status` shows. Default: host:pid.", show_default=False),
     ] = None,
     metrics_port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65_535, help="Serve metrics for Prometheus here.", show_default=False
+            min=0, max=65_535, help="The port for Prometheus metrics.", show_default=False
         ),
     ] = None,
     metrics_host: Annotated[
-        str, typer.Option(help="The address of this machine that serves them.")
+        str, typer.Option(help="The address to serve metrics on.")
     ] = "127.0.0.1",
-    log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
+    log_level: Annotated[LogLevel, typer.Option(help="The lowest level to log.")] = LogLevel.INFO,
 ) -> None:
-    """Run the tasks of your mill (--app) until SIGTERM or Ctrl-C; a second one ends it at once."""
+    """Run the tasks of your mill (--app) until SIGTERM or Ctrl-C.
+
+    A second signal ends it immediately.
+    """
     log_to_stderr(log_level)
     options = WorkerOptions(
         concurrency=concurrency,
@@ -82,7 +94,9 @@ def stop_on_signals(running: Worker) -> None:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        log.info("Stopping: running jobs may finish; a second signal ends them at once.")
+        log.info(
+            "Stopping: waiting for running jobs to finish. A second signal ends them immediately."
+        )
         running.stop()
         for number in STOPS:
             loop.add_signal_handler(number, end_at_once, number)

@@ -91,14 +91,18 @@ class ArtifactControls:
         try:
             await remove(self._store.artifacts, self._engine.storage, [place])
         except StorageError as error:
-            log.warning("Artifact %s is deleted; its bytes will be later: %s", id, error)
+            log.warning(
+                "Artifact %s is deleted, but its file is not; the upkeep removes it later: %s",
+                id,
+                error,
+            )
 
     async def of_batch(
         self, batch_id: UUID | str, *, kind: ArtifactKind | str | None = None
     ) -> AsyncIterator[ArtifactRecord]:
         """The input files of the batch and the files that its jobs made, or only one `kind`."""
         if kind is not None and kind not in list(ArtifactKind):
-            raise InvalidInput(f'A kind is {" or ".join(ArtifactKind)}, not "{kind}".')
+            raise InvalidInput(f'kind must be {" or ".join(ArtifactKind)}, not "{kind}".')
         id = parse_batch_id(batch_id)
         await self._engine.open()
         async for record in self._store.artifacts.of_batch(id, kind):

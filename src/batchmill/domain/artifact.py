@@ -118,5 +118,7 @@ def checked_type(given: str | None, name: str) -> str:
         return _KNOWN_TYPES.guess_type(name, strict=False)[0] or UNKNOWN_TYPE
     plain = given.partition(";")[0].strip().lower()
     if not _MEDIA_TYPE.fullmatch(plain):
-        raise InvalidInput(f'"{given[:100]}" is no media type: write it like "application/pdf".')
+        raise InvalidInput(
+            f'"{given[:100]}" is not a valid media type. Use a form such as "application/pdf".'
+        )
     return plain

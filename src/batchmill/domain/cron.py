@@ -24,9 +24,9 @@ class Missed(StrEnum):
     """How to handle firings that are more than a minute late."""
 
     ONCE = "once"
-    """However many were missed, run one now."""
+    "Run once now, for all missed firings together."
     SKIP = "skip"
-    """Go on with the next."""
+    "Skip missed firings and wait for the next one."
     ALL = "all"
     """Run each of them, the oldest first, at most a hundred at a time."""
 
@@ -118,13 +118,15 @@ def _require_expression(expression: str) -> None:
     parts = expression.split()
     if len(parts) not in (5, 6):
         raise InvalidCron(
-            f'The cron expression "{expression}" has {len(parts)} fields; it takes five '
+            f'The cron expression "{expression}" has {len(parts)} fields. It needs five '
             "(minute hour day-of-month month day-of-week), or six with seconds first."
         )
     for place, part in enumerate(parts):
         if not _parses(_alone(part, place, len(parts))):
             field = _FIELDS[place - len(parts)]
-            raise InvalidCron(f'The cron expression "{expression}" has a bad {field}: "{part}".')
+            raise InvalidCron(
+                f'The cron expression "{expression}" has an invalid {field}: "{part}".'
+            )
 
 
 def _alone(part: str, place: int, length: int) -> str:

@@ -8,12 +8,12 @@ from batchmill.domain.job import Claim
 
 class Demand(NamedTuple):
     """Requests up to `want` jobs for a worker, at most `wants[task]` of each task, and up to
-    `spare` more to which no limit applies."""
+    `prefetch` more to which no limit applies."""
 
     worker: int
     wants: Mapping[str, int]
     want: int
-    spare: int = 0
+    prefetch: int = 0
 
 
 class Delivered(NamedTuple):

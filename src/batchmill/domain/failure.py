@@ -53,8 +53,8 @@ class Rule:
     def __post_init__(self) -> None:
         if not _can_match(self.match):
             raise InvalidInput(
-                "A rule matches an exception type, an HTTP status, a function of the error, "
-                f"or a tuple of these, not {self.match!r}."
+                "A rule must match an exception type, an HTTP status, a function of the "
+                f"error, or a tuple of these, not {self.match!r}."
             )
 
 
@@ -68,18 +68,20 @@ class _Meaning:
 _MEANINGS = {
     meaning.code: meaning
     for meaning in (
-        _Meaning("rate_limited", True, "A service we rely on limits how fast it can be used."),
-        _Meaning("timeout", True, "This took longer than it is allowed to."),
-        _Meaning("network", True, "A service we rely on could not be reached."),
-        _Meaning("overloaded", True, "A service we rely on is overloaded."),
-        _Meaning("unavailable", True, "A service we rely on is not available."),
-        _Meaning("out_of_memory", True, "This needed more memory than there is."),
-        _Meaning("unexpected", True, "Something unexpected went wrong."),
+        _Meaning(
+            "rate_limited", True, "A service that this job needs limits the rate of requests."
+        ),
+        _Meaning("timeout", True, "This took longer than its time limit."),
+        _Meaning("network", True, "A service that this job needs could not be reached."),
+        _Meaning("overloaded", True, "A service that this job needs is overloaded."),
+        _Meaning("unavailable", True, "A service that this job needs is not available."),
+        _Meaning("out_of_memory", True, "This needed more memory than is available."),
+        _Meaning("unexpected", True, "An unexpected error occurred."),
         _Meaning("invalid_input", False, "The input is not valid."),
-        _Meaning("not_found", False, "Something this work needs does not exist."),
-        _Meaning("not_allowed", False, "Access to something this work needs was refused."),
-        _Meaning("storage_exceeded", False, "There is no room for more files."),
-        _Meaning("rejected", False, "A service we rely on refused the request."),
+        _Meaning("not_found", False, "A resource that this job needs does not exist."),
+        _Meaning("not_allowed", False, "Access to a resource that this job needs was refused."),
+        _Meaning("storage_exceeded", False, "The storage quota for files is used up."),
+        _Meaning("rejected", False, "A service that this job needs refused the request."),
     )
 }
 _UNEXPECTED = _MEANINGS["unexpected"]
@@ -336,7 +338,7 @@ def _text(error: BaseException) -> str:
     try:
         return cut(str(error), _TEXT_LENGTH)
     except Exception:
-        return "(its text cannot be had)"
+        return "(the text of the error is not available)"
 
 
 def cut(text: str, length: int) -> str:

@@ -64,5 +64,5 @@ def check_scopes(scopes: Iterable[str]) -> list[Scope]:
     except ValueError as error:
         raise InvalidInput(f"{error}: the scopes are {', '.join(Scope)}.") from None
     if not found:
-        raise InvalidInput(f"A key needs a scope: {', '.join(Scope)}.")
+        raise InvalidInput(f"A key needs at least one scope: {', '.join(Scope)}.")
     return found

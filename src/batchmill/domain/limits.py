@@ -25,7 +25,10 @@ class Rate:
     def __post_init__(self) -> None:
         check_count("The starts of a rate", self.starts, at_least=1)
         if not 0 < self.period <= 86_400 * 366:
-            raise InvalidLimit(f"The period of a rate must be seconds over 0, not {self.period!r}.")
+            raise InvalidLimit(
+                "The period of a rate must be greater than 0 seconds and at most 1 year, not "
+                f"{self.period!r}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class LimitRecord:
 
 def check_count(what: str, count: object, at_least: int = 0) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or not at_least <= count <= LARGEST:
-        raise InvalidLimit(f"{what} must be a whole number from {at_least} on, not {count!r}.")
+        raise InvalidLimit(f"{what} must be a whole number of at least {at_least}, not {count!r}.")
 
 
 def written_slots(slots: Slots | None) -> int | None:
@@ -89,9 +92,10 @@ def written_slots(slots: Slots | None) -> int | None:
 def check_name(name: str) -> None:
     if not NAME.fullmatch(name) or storable(name) != name:
         raise InvalidLimit(
-            f'"{name}" names no limit: use system, task:NAME, tenant:NAME, batch:ID, key:NAME, '
-            "task:NAME/tenant:NAME or task:NAME/key:NAME; or, for each of them by itself, "
-            "tenant:*, batch:*, key:*, task:NAME/tenant:*, task:NAME/batch:* or task:NAME/key:*."
+            f'"{name}" is not a valid limit name. Use system, task:NAME, tenant:NAME, '
+            "batch:ID, key:NAME, task:NAME/tenant:NAME or task:NAME/key:NAME. For a separate "
+            "limit on each one, use tenant:*, batch:*, key:*, task:NAME/tenant:*, "
+            "task:NAME/batch:* or task:NAME/key:*."
         )
 
 

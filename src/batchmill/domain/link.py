@@ -35,7 +35,9 @@ def verify_link(
         tenant, expires, key_id = query["tenant"], query["expires"], query["key"]
         signature = query["signature"]
     except KeyError as missing:
-        raise InvalidLink(f"The link has no {missing.args[0]}: ask for a new one.") from None
+        raise InvalidLink(
+            f"The link has no parameter {missing.args[0]}. Request a new link."
+        ) from None
     signed = (_LINK, method, path, tenant, expires, key_id)
     _verify(keys, key_id, signature, *signed)
     _require_time(expires, now)
@@ -53,7 +55,7 @@ def sign_text(key: SigningKey, purpose: str, text: str, expires: int | None = No
 def check_text(keys: Iterable[SigningKey], purpose: str, token: str, now: float) -> str:
     parts = token.split(".")
     if len(parts) != 4:
-        raise InvalidLink("This token was not made here.")
+        raise InvalidLink("This token was not issued by this service.")
     carried, until, key_id, signature = parts
     _verify(keys, key_id, signature, _TEXT, purpose, carried, until, key_id)
     if until:
@@ -66,12 +68,14 @@ def _verify(keys: Iterable[SigningKey], key_id: str, signature: str, *signed: st
     found = next((key for key in keys if str(key.id) == key_id), None)
     expected = _signature(found or SigningKey(0, b""), *signed)
     if not hmac.compare_digest(_bytes(expected), _bytes(signature)) or found is None:
-        raise InvalidLink("The signature does not fit: use what you were given as it is.")
+        raise InvalidLink(
+            "The signature does not match. Use the link or token exactly as it was issued."
+        )
 
 
 def _require_time(expires: str, now: float) -> None:
     if int(expires) <= now:
-        raise LinkExpired("This has expired: ask for a new one.")
+        raise LinkExpired("The link or token has expired. Request a new one.")
 
 
 def _signature(key: SigningKey, *parts: str) -> str:

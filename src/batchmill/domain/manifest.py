@@ -76,12 +76,12 @@ def _note(batch: BatchRecord) -> str:
 
 def describe_job(job: JobRecord, files: list[str], missing: list[str]) -> dict[str, Any]:
     """`missing` lists files that were deleted. Errors contain only what end users may see."""
-    told: dict[str, Any] = {"position": job.position, "job": job.id, "state": job.state}
-    told["files"] = files
+    described: dict[str, Any] = {"position": job.position, "job": job.id, "state": job.state}
+    described["files"] = files
     if missing:
-        told["missing"] = missing
+        described["missing"] = missing
     if job.error:
-        told["error"] = {"code": job.error.code, "message": job.error.message}
+        described["error"] = {"code": job.error.code, "message": job.error.message}
     if job.result is not None:
-        told["result"] = job.result
-    return told
+        described["result"] = job.result
+    return described

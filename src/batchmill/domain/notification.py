@@ -72,7 +72,7 @@ def written_targets(targets: str | Sequence[str]) -> list[str]:
     """Returns a list of strings, also for a single string. SQL functions validate the targets."""
     found = [targets] if isinstance(targets, str) else targets
     if not isinstance(found, list | tuple) or not all(map(_is_text, found)):
-        raise InvalidInput(f"Whom to tell is a list of URLs and mail addresses, not {targets!r}.")
+        raise InvalidInput(f"notify must be a list of URLs and email addresses, not {targets!r}.")
     return list(found)
 
 
@@ -91,7 +91,7 @@ def outcome_of(batch: BatchSummary) -> str:
         case BatchState.FAILED if batch.total == 1:
             return "The job failed."
         case BatchState.CANCELLED:
-            return f"It was cancelled; {done} before that."
+            return f"The batch was cancelled. Before that, {done}."
         case _:
             return f"{done}, {batch.failed:,} failed."
 

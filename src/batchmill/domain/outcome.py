@@ -28,7 +28,7 @@ class Snooze:
 
     def __post_init__(self) -> None:
         if not 0 <= self.seconds <= 86_400 * 366:
-            raise InvalidInput(f"A snooze lasts from 0 seconds to a year, not {self.seconds!r}.")
+            raise InvalidInput(f"A snooze must be from 0 seconds to 1 year, not {self.seconds!r}.")
 
 
 class Rule(NamedTuple):
@@ -129,8 +129,8 @@ def lost(claim: Claim, retry: Retry, random: float) -> Outcome:
     failure = Failure(
         code="worker_lost",
         transient=True,
-        message="The worker that ran this stopped unexpectedly.",
-        detail="The lease lapsed: the worker died, or could not reach the database in time.",
+        message="The worker that ran this job stopped unexpectedly.",
+        detail="The lease expired: the worker died, or could not reach the database in time.",
     )
     return failed(claim, failure, retry, random)
 

@@ -123,7 +123,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
         return TypeAdapter(alias, config=CONFIG)
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         reason = str(error.message).partition(". ")[0].removesuffix(".")
-        raise InvalidInput(f"{annotation!r} cannot be carried as JSON: {reason}.") from None
+        raise InvalidInput(f"{annotation!r} cannot be converted to JSON: {reason}.") from None
 
 
 def _parsed(text: str | bytes) -> Any:

@@ -26,7 +26,9 @@ class Retry:
 
     def __post_init__(self) -> None:
         if not isinstance(self.attempts, int) or self.attempts < 1:
-            raise InvalidInput(f"attempts must be a whole number from 1 on, not {self.attempts!r}.")
+            raise InvalidInput(
+                f"attempts must be a whole number of at least 1, not {self.attempts!r}."
+            )
         _require_number("base", self.base, 0, A_YEAR)
         _require_number("factor", self.factor, 1, math.inf)
         _require_number("cap", self.cap, 0, A_YEAR)
@@ -58,5 +60,5 @@ class Retry:
 def _require_number(name: str, value: object, low: float, high: float) -> None:
     if isinstance(value, int | float) and low <= value <= high and math.isfinite(value):
         return
-    wanted = f"from {low:,} on" if high == math.inf else f"from {low:,} to {high:,.0f}"
+    wanted = f"of at least {low:,}" if high == math.inf else f"from {low:,} to {high:,.0f}"
     raise InvalidInput(f"{name} must be a number {wanted}, not {value!r}.")

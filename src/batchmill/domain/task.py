@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from batchmill.domain.failure import Rule, storable
+from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.limits import Limits
 from batchmill.domain.payload import LIMIT, Codec
 from batchmill.domain.retry import Retry
-from batchmill.domain.signature import Signature
 from batchmill.errors import InvalidInput
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -36,7 +36,7 @@ class Task(Generic[P, R]):
 
     name: str
     function: Callable[P, R]
-    signature: Signature
+    signature: HandlerSignature
     payload: Codec
     result: Codec
     place: Place
@@ -53,13 +53,16 @@ class Task(Generic[P, R]):
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise InvalidInput(
-                f'"{self.name}" is no task name: use up to 100 letters, digits, "_", "." and "-".'
+                f'"{self.name}" is not a valid task name. Use up to 100 letters, digits, "_", '
+                '"." and "-".'
             )
         if self.timeout is not None and not self.timeout > 0:
-            raise InvalidInput(f"The timeout of {self.name} must be over 0 seconds.")
+            raise InvalidInput(
+                f"The timeout of {self.name} must be greater than 0 seconds, not {self.timeout!r}."
+            )
         if self.memory is not None and self.place is not Place.PROCESS:
             raise InvalidInput(
-                f"{self.name} limits its memory, which only a process can: add process=True."
+                f"{self.name} has a memory limit, which needs a child process: add process=True."
             )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -77,11 +80,12 @@ class Task(Generic[P, R]):
             key = self.key(self.payload.load(payload))
         except Exception as error:
             raise InvalidInput(
-                f"The key of a job of {self.name} cannot be made from this payload "
-                f"({type(error).__name__}): send a payload that has what the key is made of."
+                f"The key function of the task {self.name} failed for this payload "
+                f"({type(error).__name__}). Send a payload with the fields that the key uses."
             ) from error
         if not isinstance(key, str) or not 0 < len(key) <= 500 or storable(key) != key:
             raise InvalidInput(
-                f"The key of a job of {self.name} must be a short text, not {key!r}."
+                f"The key of a job of {self.name} must be a text of 1 to 500 characters, not "
+                f"{key!r}."
             )
         return key

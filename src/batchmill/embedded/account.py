@@ -39,8 +39,8 @@ def for_server(data: Path) -> "Account":
         with suppress(KeyError):
             return pwd.getpwnam(name)
     raise EmbeddedError(
-        "PostgreSQL refuses to run as root, and there is no other user to run it as: "
-        "create one named batchmill, or set DATABASE_URL to a server of your own."
+        "PostgreSQL refuses to run as root, and no other user was found to run it. Create a "
+        "user named batchmill, or set DATABASE_URL to your own server."
     )
 
 
@@ -78,8 +78,8 @@ def make_home(home: Path) -> None:
         home.chmod(0o711 if is_root() else 0o700)
     if home.stat().st_uid != os.geteuid():
         raise EmbeddedError(
-            f"{home} belongs to another user: run as that user, "
-            "or set BATCHMILL_HOME to a directory of your own."
+            f"{home} belongs to another user. Run as that user, or set BATCHMILL_HOME to a "
+            "directory of your own."
         )
 
 
@@ -91,8 +91,8 @@ def make_private(path: Path, account: "Account") -> None:
     known = found.st_uid in (os.geteuid(), account.pw_uid)
     if not stat.S_ISDIR(found.st_mode) or not known or found.st_mode & 0o077:
         raise EmbeddedError(
-            f"{path} is not a directory that only {account.pw_name} can enter: "
-            "remove it and try again."
+            f"{path} must be a directory that only {account.pw_name} can access. Remove it and "
+            "try again."
         )
     if found.st_uid != account.pw_uid:
         os.chown(path, account.pw_uid, account.pw_gid)
@@ -103,6 +103,6 @@ def _by_id(user_id: int) -> "Account":
         return pwd.getpwuid(user_id)
     except KeyError:
         raise EmbeddedError(
-            f"The user id {user_id} has no name on this system, and PostgreSQL needs one: "
-            "add it to /etc/passwd, or set DATABASE_URL to a server of your own."
+            f"The user id {user_id} has no name on this system, and PostgreSQL needs one. Add "
+            "it to /etc/passwd, or set DATABASE_URL to your own server."
         ) from None

@@ -48,9 +48,9 @@ class Cluster:
                 launched, deadline = True, time.monotonic() + patience
             if time.monotonic() > deadline:
                 raise EmbeddedError(
-                    f"The embedded PostgreSQL in {self.home} did not answer within {patience:g} "
-                    "seconds. It may still be recovering: try again in a while. "
-                    f"Its log ends with:\n{self._end_of_log()}"
+                    f"The embedded PostgreSQL in {self.home} did not answer within "
+                    f"{patience:g} seconds. It may still be recovering: try again later. Its "
+                    f"log ends with:\n{self._end_of_log()}"
                 )
             time.sleep(0.02)
 
@@ -167,8 +167,8 @@ def open_cluster(home: Path) -> Cluster:
     user = account.for_server(data)
     if not account.can_execute(user, home):
         raise EmbeddedError(
-            f"PostgreSQL runs as {user.pw_name} here, who cannot enter {home}: "
-            "set BATCHMILL_HOME to a directory that every user can reach."
+            f"PostgreSQL runs as the user {user.pw_name}, who cannot access {home}. Set "
+            "BATCHMILL_HOME to a directory that every user can access."
         )
     return Cluster(home, data, installation.reachable_by(user, home).programs, user)
 
@@ -185,8 +185,8 @@ def socket_directory(home: Path) -> Path:
 
 def disk_full(home: Path) -> EmbeddedError:
     return EmbeddedError(
-        f"The disk that holds {home} is full, so the embedded PostgreSQL cannot run: "
-        "free some space, or set BATCHMILL_HOME to a directory on another disk."
+        f"The disk that holds {home} is full, so the embedded PostgreSQL cannot run. Free some "
+        "space, or set BATCHMILL_HOME to a directory on another disk."
     )
 
 

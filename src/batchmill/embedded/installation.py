@@ -33,8 +33,9 @@ class Installation:
         package = self.programs.parents[1]
         if package.name != PACKAGE:
             raise EmbeddedError(
-                f"PostgreSQL runs as {user.pw_name} here, who cannot reach {self.programs}: "
-                "install it for every user, or set DATABASE_URL to a server of your own."
+                f"PostgreSQL runs as the user {user.pw_name}, who cannot access "
+                f"{self.programs}. Install it for every user, or set DATABASE_URL to your own "
+                "server."
             )
         copy = home / f"postgresql-{self.version}"
         if not copy.exists():
@@ -58,12 +59,12 @@ def find_installation(home: Path) -> Installation:
             return installation
     if made_by:
         raise EmbeddedError(
-            f"The data in {home} was made by PostgreSQL {max(made_by)}, which is not installed: "
-            "install that version, or set BATCHMILL_HOME to another directory."
+            f"The data in {home} was created by PostgreSQL {max(made_by)}, which is not "
+            "installed. Install that version, or set BATCHMILL_HOME to another directory."
         )
     raise EmbeddedError(
-        "No PostgreSQL was found to run: pip install 'batchmill[embedded]', "
-        "or set DATABASE_URL to a server of your own."
+        "PostgreSQL is not installed: run pip install 'batchmill[embedded]', or set "
+        "DATABASE_URL to your own server."
     )
 
 

@@ -43,8 +43,8 @@ class EmbeddedServer:
     def start(self) -> None:
         if sys.platform == "win32":
             raise EmbeddedError(
-                "The embedded PostgreSQL does not run on Windows: "
-                "set DATABASE_URL to a PostgreSQL server of your own."
+                "The embedded PostgreSQL does not run on Windows. Set DATABASE_URL to your "
+                "own PostgreSQL server."
             )
         if self._users.held:
             return
@@ -87,7 +87,7 @@ def _explain(error: OSError, home: Path) -> EmbeddedError:
     if NO_SPACE in str(error):
         return disk_full(home)
     return EmbeddedError(
-        f"The embedded PostgreSQL cannot use {error.filename or home}: {error.strerror or error}. "
-        "Set BATCHMILL_HOME to a directory that you may write to, "
-        "or DATABASE_URL to a server of your own."
+        f"The embedded PostgreSQL cannot use {error.filename or home}: "
+        f"{error.strerror or error}. Set BATCHMILL_HOME to a directory that you can write to, "
+        "or DATABASE_URL to your own server."
     )

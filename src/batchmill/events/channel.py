@@ -12,6 +12,7 @@ from batchmill.events.cache import ChunkCache
 from batchmill.events.chunk import Chunk, place_after
 from batchmill.events.entry import Entry
 from batchmill.events.sharing import Shared, patiently
+from batchmill.store import topics
 from batchmill.store.batches import BatchStore, EventPage
 from batchmill.store.listen import Listener
 
@@ -49,7 +50,9 @@ class Channel:
         self._trouble: Exception | None = None
         self._moved = asyncio.Event()
         self._left = ExitStack()
-        self._wake_up = self._left.enter_context(source.listener.subscribe(f"batch:{batch_id}"))
+        self._wake_up = self._left.enter_context(
+            source.listener.subscribe(topics.batch_events(batch_id))
+        )
         self._reading = asyncio.create_task(self._run(), name=f"batchmill.events {batch_id}")
 
     @property
@@ -61,7 +64,7 @@ class Channel:
         self._reading.cancel()
         return self._reading
 
-    def heed(self, last_event: int | None) -> None:
+    def note_last_event(self, last_event: int | None) -> None:
         """Takes in the last event number that a query returned, or None if the batch is missing.
         Triggers a read if this channel may be out of date."""
         if last_event == self._head == self._known:
@@ -98,7 +101,7 @@ class Channel:
             reached, state = await self._source.states.get(self.batch_id, self._read_state)
             # The query is shared, and may have started before this number existed.
             if not reached < number <= self._known:
-                self.heed(reached)
+                self.note_last_event(reached)
                 return reached, state
 
     def fail(self, error: Exception) -> None:
@@ -114,7 +117,7 @@ class Channel:
 
     async def _read_watched(self) -> None:
         # Watch before the read, so that events committed after the read wake this channel.
-        if self._source.listener.can_hear:
+        if self._source.listener.can_listen:
             await patiently(self._watch)
         loop = asyncio.get_running_loop()
         until = loop.time() + WATCH_SECONDS
@@ -147,8 +150,8 @@ class Channel:
         if not seen.events:
             self._jump_to(seen.last_event)
         # A higher number known before this read no longer exists, for example after a failover.
-        is_told_meanwhile = self._known != known_before
-        self._known = max(seen.last_event, self._known if is_told_meanwhile else 0)
+        was_updated = self._known != known_before
+        self._known = max(seen.last_event, self._known if was_updated else 0)
         self._has_ended = seen.is_finished and self._head == self._known
 
     def _append(self, event: Event) -> None:

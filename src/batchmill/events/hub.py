@@ -18,7 +18,7 @@ from batchmill.store.listen import Listener
 log = logging.getLogger("batchmill.events")
 
 POLL = 1.0
-POLL_DEAF = 0.25
+POLL_WITHOUT_NOTIFY = 0.25
 # Out of a pool of ten connections, so that other callers get some too.
 LOOKS_AT_ONCE = 3
 JOINS_AT_ONCE = 4
@@ -28,7 +28,7 @@ LINGER = 2.0
 
 
 class Hub:
-    """Reads each event once and hands it to all followers of its batch.
+    """Opens one channel for each followed batch, which reads each event once for all followers.
 
     One query for all batches runs every second, in case a notification was lost. It runs four times
     a second where notifications are not available, for example through PgBouncer.
@@ -61,7 +61,7 @@ class Hub:
     def channel(self, batch_id: UUID, last_event: int) -> Iterator[Channel]:
         """Opens the channel of a batch. `last_event` comes from a query that just ran."""
         channel = self._opened(batch_id, last_event)
-        channel.heed(last_event)
+        channel.note_last_event(last_event)
         channel.followers += 1
         try:
             yield channel
@@ -110,15 +110,17 @@ class Hub:
 
     async def _poll(self) -> None:
         while True:
-            await asyncio.sleep(POLL if self._source.listener.hears else POLL_DEAF)
+            await asyncio.sleep(POLL if self._source.listener.is_listening else POLL_WITHOUT_NOTIFY)
             try:
                 await patiently(self._look_at_all)
             except Exception:
-                log.exception("Cannot look whether there are events: notices alone tell of them.")
+                log.exception(
+                    "Cannot poll for new events; retrying. Until then, only NOTIFY reports them."
+                )
 
     async def _look_at_all(self) -> None:
         asked = list(self._channels)
         seen = await self._source.batches.last_events(asked)
         for batch_id in asked:
             if (channel := self._channels.get(batch_id)) is not None:
-                channel.heed(seen.get(batch_id))
+                channel.note_last_event(seen.get(batch_id))

@@ -47,7 +47,7 @@ async def patiently(call: Callable[[], Awaitable[V]]) -> V:
         except Exception as error:
             if not is_unavailable(error):
                 raise
-            backoff.warn(log, "Cannot read from Postgres yet: %s", error)
+            backoff.warn(log, "Cannot read events from Postgres; retrying: %s", error)
         await backoff.wait()
 
 

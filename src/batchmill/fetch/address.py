@@ -102,8 +102,8 @@ class _Place(NamedTuple):
             return cls(ip_network(entry), None)
         except ValueError as error:
             raise InvalidInput(
-                f'"{entry}" is no address or network: write "10.2.0.0/16", "127.0.0.1:8123" or '
-                '"[::1]:8123".'
+                f'"{entry}" is not a valid address or network. Use a form such as '
+                '"10.2.0.0/16", "127.0.0.1:8123" or "[::1]:8123".'
             ) from error
 
     def covers(self, address: Address, port: int) -> bool:
@@ -127,7 +127,7 @@ def is_public(address: Address) -> bool:
 def _port(text: str) -> int:
     port = int(text)
     if not 0 < port < 65_536:
-        raise ValueError(f"{port} is no port.")
+        raise ValueError(f"{port} is not a valid port: use 1 to 65535.")
     return port
 
 

@@ -29,7 +29,7 @@ def decoder_for(encoding: str) -> Decoder:
             return Gunzip()
         case _:
             # Also refuses several encodings: each could multiply the output of the previous one.
-            raise BadResponse("The answer is compressed in a way that was not asked for.")
+            raise BadResponse("The response uses a compression that was not requested.")
 
 
 class Plain:
@@ -74,6 +74,8 @@ class Gunzip:
         try:
             piece = self._member.decompress(self._waiting, STEP)
         except zlib.error as error:
-            raise BadResponse("The answer says that it is gzip, but it is not.") from error
+            raise BadResponse(
+                "The response is not valid gzip, although its headers say so."
+            ) from error
         self._waiting = self._member.unconsumed_tail or self._member.unused_data
         return piece

@@ -21,8 +21,8 @@ from batchmill.errors import (
 )
 from batchmill.fetch.address import Addresses
 from batchmill.fetch.budget import Budget
-from batchmill.fetch.exchange import Exchange
 from batchmill.fetch.limits import FetchLimits
+from batchmill.fetch.request import Request
 from batchmill.fetch.resolver import Resolve, look_up
 from batchmill.fetch.response import FetchResponse
 from batchmill.fetch.url import follow, host_of, parse, port_of
@@ -79,14 +79,14 @@ class Fetcher:
         budget = Budget(self._limits.total)
         for _ in range(self._limits.redirects + 1):
             addresses = await self._permitted(target, caller, budget)
-            async with self._exchange("GET", target, addresses, given, budget) as exchange:
-                location = _location(exchange)
+            async with self._request("GET", target, addresses, given, budget) as request:
+                location = _location(request)
                 if location is None:
-                    yield await _accepted(exchange)
+                    yield await _accepted(request)
                     return
             target = follow(target, location)
             given = {name: text for name, text in given.items() if name in _HARMLESS}
-        raise TooManyRedirects(f"{host_of(target)} redirects too often.")
+        raise TooManyRedirects(f"{host_of(target)} redirects too many times.")
 
     @asynccontextmanager
     async def post(
@@ -101,8 +101,8 @@ class Fetcher:
         target, given = parse(url), _checked(headers)
         budget = Budget(self._limits.total)
         addresses = await self._permitted(target, caller, budget)
-        async with self._exchange("POST", target, addresses, given, budget, body) as exchange:
-            yield await _accepted(exchange)
+        async with self._request("POST", target, addresses, given, budget, body) as request:
+            yield await _accepted(request)
 
     async def check(self, *urls: str, caller: str | None = None) -> None:
         """Raises what a fetch would raise, as far as the URLs and the current addresses of their
@@ -142,7 +142,7 @@ class Fetcher:
         return response
 
     @asynccontextmanager
-    async def _exchange(
+    async def _request(
         self,
         method: str,
         url: httpx.URL,
@@ -150,14 +150,14 @@ class Fetcher:
         given: Mapping[str, str],
         budget: Budget,
         body: bytes = b"",
-    ) -> AsyncIterator[Exchange]:
-        exchange = Exchange(url, addresses, self._limits, budget)
+    ) -> AsyncIterator[Request]:
+        request = Request(url, addresses, self._limits, budget)
         tls = self._tls if url.scheme == "https" else None
         try:
-            await exchange.send(method, self._headers(method, url, given, body), body, tls)
-            yield exchange
+            await request.send(method, self._headers(method, url, given, body), body, tls)
+            yield request
         finally:
-            await exchange.close()
+            await request.close()
 
     async def _permitted(self, url: httpx.URL, caller: str | None, budget: Budget) -> Sequence[str]:
         found = await self._found(host_of(url), port_of(url), caller, budget)
@@ -169,7 +169,7 @@ class Fetcher:
         connect to the wrong one."""
         if not all(self._addresses.permit(address, port_of(url)) for address in found):
             raise AddressRefused(
-                f"{host_of(url)} points to an address or a port that is off limits."
+                f"{host_of(url)} points to an address or a port that is not allowed."
             )
 
     async def _found(
@@ -180,11 +180,11 @@ class Fetcher:
             async with budget.spend(at_most=self._limits.lookup):
                 found = await self._ask(host, port, caller)
         except TimeoutError as error:
-            raise ResponseTooSlow(f"It takes too long to look up {host}.") from error
+            raise ResponseTooSlow(f"The DNS lookup of {host} takes too long.") from error
         except OSError as error:
-            raise Unreachable(f"There is no server called {host}, or not now.") from error
+            raise Unreachable(f"The host name {host} could not be resolved.") from error
         if not found:
-            raise Unreachable(f"There is no server called {host}, or not now.")
+            raise Unreachable(f"The host name {host} could not be resolved.")
         return found
 
     async def _ask(self, host: str, port: int, caller: str | None) -> Sequence[str]:
@@ -210,24 +210,26 @@ class Fetcher:
 def _checked(headers: Mapping[str, str] | None) -> dict[str, str]:
     given = {name.lower(): text for name, text in (headers or {}).items()}
     if taken := given.keys() & _OURS:
-        raise InvalidInput(f"The header {min(taken)} is not yours to set; leave it out.")
+        raise InvalidInput(
+            f"The header {min(taken)} is set by batchmill. Remove it from the headers."
+        )
     return given
 
 
-def _location(exchange: Exchange) -> str | None:
+def _location(request: Request) -> str | None:
     """The target of a redirect, or None. The first of several Location headers counts."""
-    if exchange.status not in _REDIRECTS:
+    if request.status not in _REDIRECTS:
         return None
-    return next(iter(exchange.headers.get_list("location")), None)
+    return next(iter(request.headers.get_list("location")), None)
 
 
-async def _accepted(exchange: Exchange) -> FetchResponse:
-    if 200 <= exchange.status < 300:
-        return await FetchResponse.begin(exchange)
+async def _accepted(request: Request) -> FetchResponse:
+    if 200 <= request.status < 300:
+        return await FetchResponse.begin(request)
     raise BadStatus(
-        f"{exchange.host} answers {_named(exchange.status)}.",
-        status=exchange.status,
-        headers=exchange.headers,
+        f"{request.host} answers {_named(request.status)}.",
+        status=request.status,
+        headers=request.headers,
     )
 
 

@@ -36,6 +36,10 @@ class FetchLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in MAY_BE_ZERO and not value >= 0:
-                raise InvalidInput(f"The {field.name} of a fetch is at least 0, not {value!r}.")
+                raise InvalidInput(
+                    f"The {field.name} of a fetch must be at least 0, not {value!r}."
+                )
             if field.name not in MAY_BE_ZERO and not value > 0:
-                raise InvalidInput(f"The {field.name} of a fetch must be over 0, not {value!r}.")
+                raise InvalidInput(
+                    f"The {field.name} of a fetch must be greater than 0, not {value!r}."
+                )

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from batchmill.fetch.body import Body
-from batchmill.fetch.exchange import Exchange
 from batchmill.fetch.media import SNIFFED, sniff
+from batchmill.fetch.request import Request
 from batchmill.threads import in_thread
 
 
@@ -16,23 +16,23 @@ class FetchResponse:
     """`url` is the final URL after redirects. `media_type` is detected from the first bytes;
     `content_type` is the server's header, unchanged."""
 
-    def __init__(self, exchange: Exchange, body: Body, head: bytes):
-        self.url = str(exchange.url)
-        self.status = exchange.status
-        self.headers = exchange.headers
-        self.content_type: str | None = exchange.headers.get("content-type")
+    def __init__(self, request: Request, body: Body, head: bytes):
+        self.url = str(request.url)
+        self.status = request.status
+        self.headers = request.headers
+        self.content_type: str | None = request.headers.get("content-type")
         self.media_type = sniff(head)
         self._body = body
         self._head = head
 
     @classmethod
-    async def begin(cls, exchange: Exchange) -> Self:
+    async def begin(cls, request: Request) -> Self:
         """Reads as many bytes as it needs to detect the media type."""
-        body = Body(exchange)
+        body = Body(request)
         head = b""
         while len(head) < SNIFFED and (piece := await body.next()):
             head += piece
-        return cls(exchange, body, head)
+        return cls(request, body, head)
 
     @property
     def size(self) -> int:

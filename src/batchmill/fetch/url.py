@@ -19,9 +19,9 @@ def parse(text: str) -> httpx.URL:
     if url.scheme not in _PORTS:
         raise BadUrl("Only URLs that begin with http:// or https:// can be fetched.")
     if url.userinfo:
-        raise BadUrl("A URL must not hold a user name or a password.")
+        raise BadUrl("A URL must not contain a user name or a password.")
     if not _HOST.fullmatch(host_of(url)):
-        raise BadUrl("The URL has no host name that could be looked up.")
+        raise BadUrl("The URL has no valid host name.")
     if not 0 < port_of(url) < 65_536:
         raise BadUrl("The port of the URL must be between 1 and 65535.")
     return url.copy_with(fragment=None)
@@ -32,9 +32,9 @@ def follow(url: httpx.URL, location: str) -> httpx.URL:
     try:
         target = parse(str(url.join(location)))
     except (httpx.InvalidURL, ValueError) as error:
-        raise BadUrl(f"{host_of(url)} redirects to something that is no URL.") from error
+        raise BadUrl(f"{host_of(url)} redirects to an invalid URL.") from error
     if url.scheme == "https" and target.scheme == "http":
-        raise BadUrl(f"{host_of(url)} redirects from https to http, which anyone could listen to.")
+        raise BadUrl(f"{host_of(url)} redirects from https to http, which is not encrypted.")
     return target
 
 
@@ -49,8 +49,8 @@ def port_of(url: httpx.URL) -> int:
 
 def _understood(text: str) -> httpx.URL:
     if len(text) > LONGEST:
-        raise BadUrl(f"A URL may be up to {LONGEST:,} characters long.")
+        raise BadUrl(f"The URL is too long: the limit is {LONGEST:,} characters.")
     try:
         return httpx.URL(text)
     except (httpx.InvalidURL, ValueError) as error:
-        raise BadUrl("This is not a URL. Check how it is written.") from error
+        raise BadUrl("This is not a valid URL. Check the spelling.") from error

@@ -21,19 +21,19 @@ class Meter:
 
     def __init__(self, limits: FetchLimits):
         self._limits = limits
-        self._part = "headers that are"
+        self._part = "headers"
         self._left = limits.headers
         self.at_end = False
         self.pace = Pace(limits)
 
     def begin_body(self) -> None:
-        self._part = "a body that is"
+        self._part = "a body"
         # One byte more, so that the end of a body of exactly this size can be seen.
         self._left = self._limits.wire + 1
 
     def room(self) -> int:
         if self._left <= 0:
-            raise ResponseTooLarge(f"The answer has {self._part} larger than is accepted.")
+            raise ResponseTooLarge(f"The response has {self._part} larger than the limit.")
         return self._left
 
     def count(self, data: bytes, waited: float) -> None:

@@ -44,6 +44,6 @@ class Collector:
             self._not_before = time.monotonic() + AFTER_TROUBLE
             await self._artifacts.put_off([place.id for place in orphans], AFTER_TROUBLE)
             cause = error.__cause__ or error
-            log.warning("%d files cannot be removed yet: %s", len(orphans), cause)
+            log.warning("Cannot remove %d files; retrying later: %s", len(orphans), cause)
             return False
         return True

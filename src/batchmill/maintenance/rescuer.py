@@ -21,5 +21,5 @@ async def rescue(attempts: AttemptStore, lapsed: list[dict[str, Any]]) -> list[C
         for job in lapsed
     ]
     refused = await attempts.finish(ended)
-    log.warning("Rescued %d jobs from workers that are gone.", len(lapsed) - len(refused))
+    log.warning("Rescued %d jobs of lost workers.", len(lapsed) - len(refused))
     return [each.claim for each in ended if each.claim.id not in refused]

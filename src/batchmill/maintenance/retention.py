@@ -32,14 +32,14 @@ async def finish_cancels(store: EngineStore) -> None:
     """Finishes cancellations whose process crashed before all jobs of the batch had ended."""
     for batch in await store.upkeep.half_cancelled_batches():
         ended = await store.batches.end_waiting(batch)
-        log.info("Ended %d jobs of batch %s, which was cancelled before.", ended, batch)
+        log.info("Cancelled the remaining %d jobs of the cancelled batch %s.", ended, batch)
 
 
 async def warn_of_held_snapshots(store: EngineStore) -> None:
     for held in await store.upkeep.held_snapshots(SNAPSHOT_SECONDS):
         log.warning(
-            "A transaction of %s (%s, pid %d) has been open for %d s: it keeps dead rows alive, "
-            "which slows everything down. End it if nobody needs it.",
+            "A transaction of %s (%s, pid %d) has been open for %d s. Vacuum cannot remove "
+            "dead rows meanwhile, so queries become slower. End it if it is not needed.",
             held["user"],
             held["application"] or "no application name",
             held["pid"],

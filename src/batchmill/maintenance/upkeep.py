@@ -11,6 +11,7 @@ from batchmill.maintenance import rescuer, retention, scheduler
 from batchmill.maintenance.collector import Collector
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
+from batchmill.store.topics import UPKEEP
 
 log = logging.getLogger("batchmill.upkeep")
 
@@ -42,7 +43,7 @@ class Upkeep:
     async def run(self) -> None:
         backoff = Backoff(base=self._tick)
         try:
-            with self._listener.subscribe("upkeep") as wake_up:
+            with self._listener.subscribe(UPKEEP) as wake_up:
                 while True:
                     try:
                         seconds = await self.look()
@@ -50,7 +51,7 @@ class Upkeep:
                         await wake_up.wait(seconds)
                     except Exception as error:
                         if not is_unavailable(error):
-                            log.exception("The upkeep failed; it will be tried again.")
+                            log.exception("The upkeep failed; retrying.")
                         await backoff.wait()
         finally:
             await self._leading.close()
@@ -64,7 +65,7 @@ class Upkeep:
             if time.monotonic() - self._tidied >= TIDY_EVERY:
                 self._tidied = time.monotonic()
                 await retention.tidy(self._store)
-            if found["litter"]:
+            if found["garbage"]:
                 await self._collector.collect()
         self.looked.set()
         return self._pause(look)
@@ -76,10 +77,10 @@ class Upkeep:
 
     def _pause(self, look: dict[str, Any]) -> float:
         wait, found = look["wait"] or 0.0, look["found"]
-        if found and found["litter"] and self._collector.has_more:
+        if found and found["garbage"] and self._collector.has_more:
             return 0.0
         if wait <= 0:
             # This worker or the leader is already handling the overdue work.
             return self._tick
-        is_calm = self._listener.hears and not (found and found["lapsed"])
+        is_calm = self._listener.is_listening and not (found and found["lapsed"])
         return min(wait, LONGEST if is_calm else self._tick)

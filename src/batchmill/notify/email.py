@@ -5,13 +5,13 @@ from batchmill.domain.notification import Message
 from batchmill.errors import Permanent
 from batchmill.jobinfo import JobInfo
 from batchmill.notify import mail, smtp
-from batchmill.notify.postbox import Postbox
+from batchmill.notify.mail_config import MailConfig
 from batchmill.store.notifications import NotificationStore
 
 
-async def tell(
+async def deliver(
     notifications: NotificationStore,
-    postbox: Postbox,
+    mail_config: MailConfig,
     settings: NotifySettings,
     job: JobInfo,
     message: Message,
@@ -22,8 +22,8 @@ async def tell(
         return "The batch was deleted."
     if not await notifications.count_mail(job.id, address, job.tenant, settings):
         raise Permanent(
-            "The address or the tenant has had as many mails in the last hour as it may.",
+            "The address or the tenant has reached its limit of mails per hour.",
             code="too_many_mails",
         )
-    await smtp.send(mail.written(message, address, postbox), postbox.relay)
-    return "The mail server accepted it."
+    await smtp.send(mail.written(message, address, mail_config), mail_config.relay)
+    return "The mail server accepted the mail."

@@ -14,7 +14,7 @@ from batchmill.domain.notification import EMAIL, WEBHOOK, Message
 from batchmill.domain.retry import Retry
 from batchmill.errors import BadResponse, BadStatus, ResponseTooLarge
 from batchmill.jobinfo import JobInfo
-from batchmill.notify.postbox import Postbox
+from batchmill.notify.mail_config import MailConfig
 from batchmill.store.store import EngineStore
 
 # 15 s, 1 min, 4 min, 16 min, 1 h, 4 h, 17 h: about a day in all.
@@ -43,26 +43,26 @@ def handlers(store: EngineStore, settings: NotifySettings) -> Iterator[Handler]:
     if find_spec("standardwebhooks"):
         options = {"name": WEBHOOK, "retry": WEBHOOK_RETRY, "rules": [NOT_ACCEPTED]}
         yield Handler(webhook_handler(store, settings), options | {"timeout": TIMEOUT})
-    if find_spec("aiosmtplib") and (postbox := Postbox.of(settings)):
+    if find_spec("aiosmtplib") and (mail_config := MailConfig.of(settings)):
         options = {"name": EMAIL, "retry": EMAIL_RETRY, "timeout": TIMEOUT}
-        yield Handler(email_handler(store, settings, postbox), options)
+        yield Handler(email_handler(store, settings, mail_config), options)
 
 
 def webhook_handler(store: EngineStore, settings: NotifySettings) -> Callable[..., Any]:
     async def webhook(job: JobInfo, message: Message) -> str:
         from batchmill.notify import webhook
 
-        return await webhook.tell(store.webhooks, settings, job.tenant, message)
+        return await webhook.deliver(store.webhooks, settings, job.tenant, message)
 
     return webhook
 
 
 def email_handler(
-    store: EngineStore, settings: NotifySettings, postbox: Postbox
+    store: EngineStore, settings: NotifySettings, mail_config: MailConfig
 ) -> Callable[..., Any]:
     async def email(job: JobInfo, message: Message) -> str:
         from batchmill.notify import email
 
-        return await email.tell(store.notifications, postbox, settings, job, message)
+        return await email.deliver(store.notifications, mail_config, settings, job, message)
 
     return email

@@ -12,7 +12,7 @@ from typing import Any
 
 from batchmill.domain.batch import BatchState
 from batchmill.domain.notification import Message, outcome_of
-from batchmill.notify.postbox import Postbox
+from batchmill.notify.mail_config import MailConfig
 
 COLOURS = {
     BatchState.COMPLETED: "#2e9d5b",
@@ -25,19 +25,19 @@ TITLE = "title"
 LABEL_LENGTH = 200
 
 
-def written(message: Message, address: str, postbox: Postbox) -> EmailMessage:
+def written(message: Message, address: str, mail_config: MailConfig) -> EmailMessage:
     mail = EmailMessage(policy=SMTP)
-    mail["From"] = postbox.sender
+    mail["From"] = mail_config.sender
     mail["To"] = Address(addr_spec=address)
     mail["Subject"] = f"{title_of(message)}: {outcome_of(message.batch)}"
     mail["Date"] = message.finished_at.astimezone(UTC)
-    mail["Message-ID"] = message_id(message, postbox, message.batch.generation)
+    mail["Message-ID"] = message_id(message, mail_config, message.batch.generation)
     if message.batch.generation > 1:
-        mail["References"] = message_id(message, postbox, 1)
+        mail["References"] = message_id(message, mail_config, 1)
     # Prevents automatic replies.
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(text_of(message, postbox))
-    mail.add_alternative(html_of(message, postbox), subtype="html")
+    mail.set_content(text_of(message, mail_config))
+    mail.add_alternative(html_of(message, mail_config), subtype="html")
     return mail
 
 
@@ -46,26 +46,26 @@ def title_of(message: Message) -> str:
     return _line(message.labels.get(TITLE, message.task))
 
 
-def message_id(message: Message, postbox: Postbox, generation: int) -> str:
+def message_id(message: Message, mail_config: MailConfig, generation: int) -> str:
     """The same for all deliveries, so that mail programs detect a repeated one. Mails of later
     generations refer to the first."""
-    return f"<{message.notification_id.hex}.{generation}@{postbox.sender.domain}>"
+    return f"<{message.notification_id.hex}.{generation}@{mail_config.sender.domain}>"
 
 
-def link_to(message: Message, postbox: Postbox) -> str | None:
-    if postbox.public_url is None:
+def link_to(message: Message, mail_config: MailConfig) -> str | None:
+    if mail_config.public_url is None:
         return None
-    return f"{postbox.public_url}/batches/{message.batch.batch_id}"
+    return f"{mail_config.public_url}/batches/{message.batch.batch_id}"
 
 
-def text_of(message: Message, postbox: Postbox) -> str:
+def text_of(message: Message, mail_config: MailConfig) -> str:
     facts = [f"{name}: {value}" for name, value in facts_of(message)]
-    link = link_to(message, postbox)
+    link = link_to(message, mail_config)
     return "\n".join([outcome_of(message.batch), "", *facts, *(["", link] if link else [])])
 
 
-def html_of(message: Message, postbox: Postbox) -> str:
-    link = link_to(message, postbox)
+def html_of(message: Message, mail_config: MailConfig) -> str:
+    link = link_to(message, mail_config)
     return _template("finished").substitute(
         outcome=escape(outcome_of(message.batch)),
         colour=COLOURS.get(message.batch.state, COLOURS[BatchState.CANCELLED]),

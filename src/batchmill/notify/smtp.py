@@ -14,7 +14,7 @@ from aiosmtplib import (
 )
 
 from batchmill.errors import Permanent, Transient
-from batchmill.notify.postbox import Relay
+from batchmill.notify.mail_config import Relay
 
 SECONDS = 30.0
 FOR_GOOD = 500
@@ -46,11 +46,11 @@ def understood() -> Iterator[None]:
     except SMTPAuthenticationError:
         # The answer is dropped, because it may repeat the credentials. Transient, because an
         # operator can correct the settings.
-        raise Transient("The mail server did not let us in.", code="mail_login") from None
+        raise Transient("The mail server refused the login.", code="mail_login") from None
     except (SMTPResponseException, SMTPRecipientsRefused) as error:
         if code_of(error) >= FOR_GOOD:
             raise Permanent("The mail server refused the mail.", code="mail_refused") from error
-        raise Transient("The mail server wants us to wait.", code="mail_deferred") from error
+        raise Transient("The mail server asks to try again later.", code="mail_deferred") from error
     except (SMTPException, OSError, ssl.SSLError) as error:
         raise Transient("The mail server cannot be reached.", code="mail_unreachable") from error
 

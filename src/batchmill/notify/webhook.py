@@ -28,10 +28,10 @@ LIMITS = FetchLimits(
     connect=5.0,
     read=15.0,
 )
-GONE_BECAUSE = "It answered 410 Gone."
+GONE_BECAUSE = "The webhook answered 410 Gone."
 
 
-async def tell(
+async def deliver(
     webhooks: WebhookStore, settings: NotifySettings, tenant: str, message: Message
 ) -> str:
     """Calls the webhook and returns the result of the job, which describes what happened."""
@@ -45,13 +45,13 @@ async def tell(
         async with fetcher(settings.allowed).post(
             call.url, body, headers=headers_of(call, message.id, body), caller=tenant
         ) as response:
-            return f"It answered {response.status}."
+            return f"The webhook answered {response.status}."
     except BadStatus as error:
         if error.status != HTTPStatus.GONE:
             raise
         await webhooks.disable(call.id, GONE_BECAUSE)
         raise Permanent(
-            "The webhook says that it is gone, and was disabled.", code="webhook_gone"
+            "The webhook answered 410 Gone, so it was disabled.", code="webhook_gone"
         ) from error
 
 

@@ -65,5 +65,5 @@ def _networks(given: Iterable[str]) -> list[IPv4Network | IPv6Network]:
         return [ip_network(each) for each in given]
     except ValueError as error:
         raise ConfigurationError(
-            f"Trusted proxies are networks, like 10.0.0.0/8: {error}."
+            f"BATCHMILL_TRUSTED_PROXIES must be networks such as 10.0.0.0/8: {error}."
         ) from None

@@ -28,7 +28,7 @@ FORWARDED = (
 # Values of Sec-Fetch-Site for requests from this service's own pages or directly from the user.
 OWN_SITES = ("same-origin", "none")
 
-bearer = HTTPBearer(auto_error=False, description="A key made by `batchmill keys create`.")
+bearer = HTTPBearer(auto_error=False, description="A key created by `batchmill keys create`.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Caller:
         if scope not in self.scopes and Scope.ADMIN not in self.scopes:
             raise Forbidden(f"This needs a key with the scope {scope}.")
         if tenant not in (None, self.tenant):
-            raise Forbidden(f"This concerns all tenants: it needs a key of the tenant {tenant}.")
+            raise Forbidden(f"This affects all tenants, so it needs a key of the tenant {tenant}.")
 
 
 async def caller_of(request: Request) -> Caller:
@@ -60,7 +60,7 @@ async def _admit(request: Request, given: str | None) -> Caller:
     address = client_address(request)
     key = Key.read(given) if given else None
     if given and key is None:
-        raise NotAuthenticated("That is no key: keys begin with bm_.")
+        raise NotAuthenticated("This is not a valid key: keys begin with bm_.")
 
     async def admit() -> Any:
         # Read the tenant here: while this request waited, another one may have looked up the key.
@@ -75,10 +75,12 @@ async def _admit(request: Request, given: str | None) -> Caller:
     else:
         found = await service.guesses.look_up(address, key, admit)
     if found is None:
-        raise NotAuthenticated("This key is not valid: it was revoked, has expired, or never was.")
+        raise NotAuthenticated(
+            "This key is not valid: it was revoked, has expired or does not exist."
+        )
     if found["retry_after"] is not None:
         raise QuotaExceeded(
-            "This tenant has made as many requests as it may in a minute.",
+            "This tenant has reached its quota of requests per minute.",
             limit=found["limit"],
             retry_after=found["retry_after"],
         )
@@ -95,7 +97,7 @@ def _require_served_without_key(request: Request, *, is_open: bool) -> None:
     if not is_open:
         raise NotAuthenticated("Send a key: Authorization: Bearer bm_…")
     if of_request(request).settings.require_key:
-        raise NotAuthenticated("Send a key: make one with `batchmill keys create`.")
+        raise NotAuthenticated("Send a key. Create one with `batchmill keys create`.")
     require_local(request)
 
 
@@ -106,13 +108,14 @@ def require_local(request: Request) -> None:
     is_here = is_loopback(peer_of(request)) and name_in(f"//{host}") in LOCAL_NAMES
     if not is_here or any(name.startswith(FORWARDED) for name in request.headers):
         raise Forbidden(
-            "Without a key only this machine is served: make one with `batchmill keys create`."
+            "Requests without a key are accepted only from this machine. Create a key with "
+            "`batchmill keys create`."
         )
     if request.headers.get("sec-fetch-site", "none") not in OWN_SITES:
-        raise Forbidden("Without a key, pages of other sites are not served.")
+        raise Forbidden("Requests without a key are not accepted from pages of other sites.")
     origin = request.headers.get("origin")
     if origin and origin.partition("://")[2] != host:
-        raise Forbidden("Without a key, pages of other sites are not served.")
+        raise Forbidden("Requests without a key are not accepted from pages of other sites.")
 
 
 def name_in(url: str) -> str | None:
@@ -128,11 +131,11 @@ def client_address(request: Request) -> str:
 
 
 def address_of(connection: HTTPConnection, service: Service) -> str:
-    said = connection.headers.getlist("x-forwarded-for")
+    forwarded = connection.headers.getlist("x-forwarded-for")
     peer = peer_of(connection)
-    if said and peer not in service.proxies:
+    if forwarded and peer not in service.proxies:
         service.warn_of_unknown_proxy(peer)
-    return service.proxies.client(peer, said)
+    return service.proxies.client(peer, forwarded)
 
 
 def peer_of(connection: HTTPConnection) -> str:

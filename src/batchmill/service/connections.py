@@ -101,7 +101,11 @@ class Connections:
     def _evict(self, address: str | None) -> bool:
         """Closes the connection that has waited longest, for this address if one is given."""
         if self._log_lines.allow(address or "") is None:
-            log.warning("No more connections from %s: the limit is reached.", address or "anyone")
+            log.warning(
+                "The limit of connections from %s is reached: idle ones are closed, or new "
+                "ones refused.",
+                address or "all addresses",
+            )
         for connection in self._waiting:
             if address is None or connection.address == address:
                 connection.evict()

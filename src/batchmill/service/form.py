@@ -44,7 +44,7 @@ class Form:
             async for part in Reader(chunks, boundary, self._settings.max_parts).parts():
                 await self._take(part)
             if not self._files:
-                raise BadRequest("The form has no file: send JSON for jobs without files.")
+                raise BadRequest("The form has no file. For jobs without files, send JSON.")
             await self._with_payload(require_object)
             yield _options(self._fields)
         except BaseException:
@@ -94,7 +94,7 @@ class Form:
 
 def require_object(payload: Any) -> None:
     if not isinstance(payload, dict):
-        raise BadRequest("The field payload is a JSON object.")
+        raise BadRequest("The field payload must be a JSON object.")
 
 
 def _item(payload: dict[str, Any], name: str, file: ArtifactRecord) -> Item:

@@ -61,7 +61,7 @@ class Guesses:
         """Counts the try before the lookup, so that parallel tries count too."""
         if (wait := self._tries.allow(address)) is not None:
             raise TooManyTries(
-                "Too many keys from this address were not valid: try again later.",
+                "Too many invalid keys from this address. Try again later.",
                 retry_after=wait,
             )
         is_wrong = False
@@ -80,4 +80,4 @@ class Guesses:
             if len(self._valid) > MOST_REMEMBERED:
                 self._valid.popitem(last=False)
         elif self._lines.allow(address) is None:
-            log.warning("Someone at %s has a key that is not valid.", address)
+            log.warning("A client at %s sent an invalid key.", address)

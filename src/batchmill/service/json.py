@@ -27,7 +27,7 @@ COLON = re.compile(r"[ \t\n\r]*+:[ \t\n\r]*+")
 ESCAPES = re.compile(r"(?:\\(?:u....|.))++")
 # The longest JSON token other than a string: a pair of surrogate escapes.
 MOST_TOKEN = 12
-TWICE = "a name comes twice in one object"
+TWICE = "an object has the same name twice"
 NO_NAME = "Expecting property name enclosed in double quotes"
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ def whole_value(file: IO[bytes], most: int) -> Stepping[Any]:
     scanner = Scanner(file)
     found = yield from scanner.value(most)
     if scanner.next():
-        raise BadRequest("The body is no JSON that can be taken: something comes after it.")
+        raise BadRequest("The body is not acceptable JSON: there is text after the value.")
     return found
 
 
@@ -82,7 +82,9 @@ class Scanner:
         while (found := NO_SPACE.search(self._text, self._at)) is None:
             self._at = len(self._text)
             if self.passed - begin > MOST_SPACE:
-                raise BadRequest(f"The body has over {MOST_SPACE} characters of space at once.")
+                raise BadRequest(
+                    f"The body has more than {MOST_SPACE} whitespace characters in a row."
+                )
             if not self._read():
                 return ""
         self._at = found.start()
@@ -91,7 +93,7 @@ class Scanner:
     def skip(self, *expected: str) -> str:
         """Skips the next character, which must be one of `expected`."""
         if (found := self.next()) not in expected:
-            raise BadRequest(f"The body is no JSON: {' or '.join(expected)} is missing in it.")
+            raise BadRequest(f"The body is not valid JSON: {' or '.join(expected)} is missing.")
         self._at += 1
         return found
 
@@ -272,7 +274,7 @@ def require_plain(text: str, deepest: int = DEEPEST) -> None:
 
 def _require_storable(text: str) -> None:
     if storable(text) != text:
-        raise ValueError("a text has a NUL character or a lone surrogate")
+        raise ValueError("a string has a NUL character or a lone surrogate")
 
 
 def _is_cut_off(error: JSONDecodeError) -> bool:
@@ -298,7 +300,7 @@ def _pair(text: str, at: int) -> tuple[tuple[str, Any], int]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -314,11 +316,11 @@ DECODER = json.JSONDecoder(
 
 def _require_size(size: int, most: int) -> None:
     if size > most:
-        raise TooLarge(f"A value of the body has more than the {most} characters that are taken.")
+        raise TooLarge(f"A value in the body is longer than the limit of {most} characters.")
 
 
 def _refusal(error: ValueError | RecursionError) -> BadRequest:
     if isinstance(error, RecursionError):
         return BadRequest("The JSON is nested too deeply.")
     reason = error.msg if isinstance(error, JSONDecodeError) else error
-    return BadRequest(f"The body is no JSON that can be taken: {reason}.")
+    return BadRequest(f"The body is not acceptable JSON: {reason}.")

@@ -18,7 +18,12 @@ UNQUOTED = "/:@!$&'()*+,;=~"
 
 LinkSeconds = Annotated[
     float | None,
-    Query(gt=0, le=7 * 86_400, allow_inf_nan=False, description="How long it holds; else an hour."),
+    Query(
+        gt=0,
+        le=7 * 86_400,
+        allow_inf_nan=False,
+        description="Seconds until it expires. Default: an hour.",
+    ),
 ]
 
 
@@ -57,7 +62,9 @@ def require_plain_path(request: Request) -> None:
     if raw is not None and raw.partition(b"?")[0].decode("latin-1") != quote(
         request.scope["path"], safe=UNQUOTED
     ):
-        raise InvalidLink("The path of the link was changed: use the link as it was given.")
+        raise InvalidLink(
+            "The path of the link was changed. Use the link exactly as it was issued."
+        )
 
 
 ByKeyOrLink = Annotated[Viewer, Depends(viewer_by_key_or_link)]

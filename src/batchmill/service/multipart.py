@@ -31,7 +31,7 @@ class Part:
         async for chunk in self.chunks:
             found += chunk
             if len(found) > most:
-                raise TooLarge(f"The field {self.name} has more than the {most} bytes it may have.")
+                raise TooLarge(f"The field {self.name} is larger than the limit of {most} bytes.")
         return decoded(bytes(found))
 
 
@@ -45,7 +45,7 @@ class Fields(dict[str, str]):
 
     async def take(self, part: Part) -> None:
         if part.name in self:
-            raise BadRequest(f"The field {part.name} comes twice: send it once.")
+            raise BadRequest(f"The field {part.name} occurs twice. Send it once.")
         self[part.name] = text = await part.text(self._room - self.size)
         self.size += len(text.encode())
 
@@ -81,7 +81,7 @@ class Reader:
         while (await self._next())[0] == "begin":
             count += 1
             if count > self.most_parts:
-                raise TooLarge(f"There are more than the {self.most_parts} parts that are taken.")
+                raise TooLarge(f"The form has more parts than the limit of {self.most_parts}.")
             part = await self._part()
             yield part
             async for _ in part.chunks:
@@ -91,7 +91,10 @@ class Reader:
         headers = await self._headers()
         kind, options = parse_options_header(headers.get("content-disposition"))
         if kind != b"form-data" or b"name" not in options:
-            raise BadRequest("A part has no name: each needs Content-Disposition: form-data.")
+            raise BadRequest(
+                "A part of the form has no name. Each part needs Content-Disposition: "
+                "form-data with a name."
+            )
         return Part(
             decoded(options[b"name"]),
             file_name_of(headers["content-disposition"], options.get(b"filename")),
@@ -125,7 +128,7 @@ class Reader:
             try:
                 self._parser.write(chunk)
             except FormParserError as error:
-                raise BadRequest(f"The body is no multipart form: {error}") from None
+                raise BadRequest(f"The body is not a valid multipart form: {error}") from None
         return self._seen.popleft()
 
     def _see(self, what: str, data: bytes = b"", start: int = 0, end: int = 0) -> None:
@@ -153,7 +156,7 @@ def decoded(text: bytes) -> str:
     try:
         found = text.decode()
     except UnicodeDecodeError:
-        raise BadRequest("A field of the form is no UTF-8.") from None
+        raise BadRequest("A field of the form is not valid UTF-8.") from None
     if "\0" in found:
         raise BadRequest("A field of the form has a NUL character.")
     return found

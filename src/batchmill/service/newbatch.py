@@ -69,7 +69,7 @@ class NewBatchBody:
         else:
             found = await self._option(scanner, MOST_OPTIONS)
         if scanner.next():
-            raise BadRequest("The body is no JSON that can be taken: something comes after it.")
+            raise BadRequest("The body is not acceptable JSON: there is text after the value.")
         return validated(NewBatch, found)
 
     def items(self) -> Blocks:
@@ -81,7 +81,9 @@ class NewBatchBody:
         size = 0
         for name in _names(scanner):
             if name in found:
-                raise BadRequest(f"The body is no JSON that can be taken: {name!r} comes twice.")
+                raise BadRequest(
+                    f"The body is not acceptable JSON: the name {name!r} occurs twice."
+                )
             if faults := unknown_names(NewBatch, [name]):
                 raise RequestValidationError(faults)
             if name in LISTS and scanner.next() == "[":
@@ -105,7 +107,7 @@ class NewBatchBody:
                 faults += found[: MOST_FAULTS - len(faults)]
             count += len(block)
             if count > MOST_JOBS:
-                raise InvalidInput(f"A batch holds at most {MOST_JOBS:,} jobs.")
+                raise InvalidInput(f"A batch can have at most {MOST_JOBS:,} jobs.")
         if faults:
             raise RequestValidationError(faults)
         self._large |= count > CALL_JOBS
@@ -166,7 +168,7 @@ def _names(scanner: Scanner) -> Iterator[str]:
         return
     while True:
         if scanner.next() != '"':
-            raise BadRequest("The body is no JSON: a name is missing in it.")
+            raise BadRequest("The body is not valid JSON: a name is missing.")
         if (name := scanner.short_value()) is LONG or len(name) > MOST_NAME:
             raise TooLarge(f"A name in the body has more than {MOST_NAME} characters.")
         scanner.skip(":")

@@ -16,14 +16,16 @@ from batchmill.service.problems import BadRequest
 def digits(given: object) -> object:
     """Accepts a number in a URL only as plain digits, so that it has one spelling."""
     if isinstance(given, str) and not (given.isascii() and given.isdecimal()):
-        raise ValueError("a whole number is written in digits")
+        raise ValueError("use digits only")
     return given
 
 
 Size = Annotated[
-    int, BeforeValidator(digits), Query(ge=1, le=1_000, description="How many at most.")
+    int,
+    BeforeValidator(digits),
+    Query(ge=1, le=1_000, description="The maximum number of entries."),
 ]
-Cursor = Annotated[str | None, Query(max_length=1_000, description="`next` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=1_000, description="`next` of the previous page.")]
 
 T = TypeVar("T")
 
@@ -42,7 +44,9 @@ class Pages:
         try:
             text = await self.caller.client.signer.check_text(self._purpose, cursor)
         except InvalidLink:
-            raise BadRequest("That is no cursor: take `next` of the page before.") from None
+            raise BadRequest(
+                "This is not a valid cursor. Use `next` of the previous page."
+            ) from None
         return tuple(kind(part) for kind, part in zip(kinds, json.loads(text), strict=True))
 
     async def next(

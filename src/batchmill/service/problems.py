@@ -86,10 +86,10 @@ STATUSES: list[tuple[type[BatchmillError], HTTPStatus]] = [
 ]
 # Their messages describe internals, so callers do not see them.
 PRIVATE = {
-    DatabaseUnavailable: "The database does not answer now.",
-    SchemaError: "The service is being upgraded.",
-    StorageError: "The store of files does not answer now.",
-    ConfigurationError: "The service is not set up for this.",
+    DatabaseUnavailable: "The database is not available. Try again later.",
+    SchemaError: "The service is being upgraded. Try again later.",
+    StorageError: "The file storage is not available. Try again later.",
+    ConfigurationError: "The service is not configured for this.",
 }
 
 
@@ -97,16 +97,16 @@ class Problem(BaseModel):
     """An error, as defined by RFC 9457."""
 
     type: str = "about:blank"
-    title: str = Field(description="The name of the status.")
+    title: str = Field(description="The name of the HTTP status.")
     status: int
-    detail: str = Field(description="A sentence for people.")
-    code: str = Field(description="For programs; the same across versions.")
+    detail: str = Field(description="A description for people.")
+    code: str = Field(description="A code for programs, stable across versions.")
     errors: list[dict[str, str]] | None = Field(
         None, description="What is wrong with the request, each with a `path` and a `reason`."
     )
-    used: int | None = Field(None, description="How much of a quota is used.")
-    limit: int | None = Field(None, description="How large that quota is.")
-    retry_after: float | None = Field(None, description="Seconds until it may go better.")
+    used: int | None = Field(None, description="How much of the quota is used.")
+    limit: int | None = Field(None, description="The size of the quota.")
+    retry_after: float | None = Field(None, description="Seconds to wait before a retry.")
 
 
 DOCUMENTED: dict[int | str, dict[str, Any]] = {
@@ -115,10 +115,10 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
         "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
     }
     for key, description in {
-        "4XX": "The request cannot be done as it is.",
+        "4XX": "The request is refused.",
         # Listed here, or FastAPI would describe its own format.
-        "422": "The request makes no sense.",
-        "5XX": "The service cannot do it now.",
+        "422": "The request is not valid.",
+        "5XX": "The service cannot handle the request now.",
     }.items()
 }
 
@@ -142,11 +142,15 @@ def problem_of(error: Exception) -> Problem:
             status = HTTPStatus(code)
             return _problem(status, status.name.lower(), f"{status.description or status.phrase}.")
         case ClientDisconnect():
-            return _problem(HTTPStatus.BAD_REQUEST, "cut_off", "The body did not come to its end.")
+            return _problem(
+                HTTPStatus.BAD_REQUEST,
+                "cut_off",
+                "The connection was closed before the end of the body.",
+            )
         case _:
             log.error("A request failed.", exc_info=error)
             return _problem(
-                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "Something went wrong here."
+                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "An internal error occurred."
             )
 
 
@@ -176,11 +180,11 @@ def _of_ours(error: BatchmillError) -> Problem:
         (status for kind, status in STATUSES if isinstance(error, kind)),
         HTTPStatus.INTERNAL_SERVER_ERROR,
     )
-    if (said := PRIVATE.get(type(error))) is not None:
+    if (detail := PRIVATE.get(type(error))) is not None:
         log.warning("A request failed: %s", error)
         if isinstance(error, StorageError) and error.is_full:
-            status, said = HTTPStatus.INSUFFICIENT_STORAGE, "The store of files is full."
-        return _problem(status, error.code, said, retry_after=LATER)
+            status, detail = HTTPStatus.INSUFFICIENT_STORAGE, "The file storage is full."
+        return _problem(status, error.code, detail, retry_after=LATER)
     more: dict[str, Any] = {}
     if isinstance(error, InvalidPayload):
         more["errors"] = [{"path": error.path, "reason": error.reason}]
@@ -197,7 +201,7 @@ def _of_ours(error: BatchmillError) -> Problem:
 
 def _of_validation(error: RequestValidationError) -> Problem:
     if all(each["loc"] == ("path", "id") for each in error.errors()):
-        return _problem(HTTPStatus.NOT_FOUND, "not_found", "There is nothing of that name.")
+        return _problem(HTTPStatus.NOT_FOUND, "not_found", "Nothing with this id exists.")
     faults = [
         {"path": ".".join(str(part) for part in each["loc"]), "reason": each["msg"]}
         for each in error.errors()[:MOST_FAULTS]

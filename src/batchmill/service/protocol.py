@@ -81,7 +81,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._read_at = self.loop.time()
         self._await(Phase.REQUEST, self._settings.header_seconds)
         if not self._all.enter(self):
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many connections.")
+            self._answer(
+                HTTPStatus.SERVICE_UNAVAILABLE, "There are too many connections. Try again later."
+            )
             self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -128,7 +130,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MOST_PIPELINED:
-            self._raise(Refused(HTTPStatus.BAD_REQUEST, "Too many requests wait for an answer."))
+            self._raise(
+                Refused(
+                    HTTPStatus.BAD_REQUEST,
+                    "Too many requests are waiting for a response on this connection.",
+                )
+            )
         self._require_unambiguous()
         super().on_headers_complete()
         self._unfinished = 0
@@ -158,11 +165,15 @@ class BoundedProtocol(HttpToolsProtocol):
         codings = self._values(b"transfer-encoding")
         if codings and (version != "1.1" or codings != [b"chunked"]):
             self._raise(
-                Refused(HTTPStatus.BAD_REQUEST, "Only Transfer-Encoding: chunked is taken.")
+                Refused(HTTPStatus.BAD_REQUEST, "Only Transfer-Encoding: chunked is supported.")
             )
         if self.parser.should_upgrade() and (codings or self._values(b"content-length")):
             # The parser stops after the headers of such a request.
-            self._raise(Refused(HTTPStatus.BAD_REQUEST, "Send no Upgrade header with a body."))
+            self._raise(
+                Refused(
+                    HTTPStatus.BAD_REQUEST, "A request with a body must not have an Upgrade header."
+                )
+            )
 
     def _values(self, name: bytes) -> list[bytes]:
         return [value.lower() for each, value in self.headers if each == name]
@@ -188,7 +199,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def check(self, now: float) -> None:
         if self._is_unread(now):
-            log.info("A client at %s did not read: dropped.", self.address or "a proxy")
+            log.info(
+                "Closed the connection of %s: the client did not read the response.",
+                self.address or "a proxy",
+            )
             self.transport.abort()
         elif now >= self._deadline:
             self._end_phase()
@@ -211,11 +225,11 @@ class BoundedProtocol(HttpToolsProtocol):
             case Phase.REQUEST:
                 self._close()
             case Phase.HEADERS:
-                self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The headers did not come in time.")
+                self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The headers did not arrive in time.")
             case Phase.BODY if self.cycle.response_complete:
                 self._close()
             case Phase.BODY if self._is_body_late:
-                self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The body comes too slowly.")
+                self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The body arrives too slowly.")
             case Phase.BODY:
                 self._await_body()
             case Phase.CLOSE if self._unsent:
@@ -318,5 +332,6 @@ def _bound_buffers(transport: Any) -> None:
 def _headers_too_large() -> Refused:
     return Refused(
         HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-        f"A request has up to {MOST_HEADERS} headers of {MOST_HEADER_BYTES} bytes in all.",
+        f"A request can have at most {MOST_HEADERS} headers with {MOST_HEADER_BYTES} bytes in "
+        "total.",
     )

@@ -55,7 +55,7 @@ async def bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[byte
     async for chunk in chunks:
         size += len(chunk)
         if size > most:
-            raise TooLarge(f"The body has more than the {most} bytes that are taken.")
+            raise TooLarge(f"The body is larger than the limit of {most} bytes.")
         yield chunk
 
 
@@ -95,9 +95,9 @@ def require_sound(request: Request) -> None:
     names = [name.decode("latin-1") for name, _ in request.headers.raw]
     for name in SINGLE:
         if names.count(name) > 1:
-            raise BadRequest(f"The header {name} comes several times: send it once.")
+            raise BadRequest(f"The header {name} occurs several times. Send it once.")
     if "\0" in request.url.path or "%00" in request.url.query:
-        raise BadRequest("The address has a NUL character in it.")
+        raise BadRequest("The URL contains a NUL character.")
 
 
 def guarded(response: Response) -> Response:

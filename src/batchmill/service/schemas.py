@@ -49,17 +49,17 @@ class BatchOptionsBody(Strict):
 
     task: Name
     priority: Priority | None = None
-    delay: Seconds | None = Field(None, description="Seconds to wait before the first may start.")
+    delay: Seconds | None = Field(None, description="Seconds to wait before jobs may start.")
     run_at: AwareDatetime | None = None
     expires_in: Seconds | None = Field(
-        None, description="Seconds to keep it; 30 days unless given."
+        None, description="Seconds to keep the batch. Default: 30 days."
     )
     limit: Annotated[int, Field(ge=1, le=2_147_483_647)] | None = Field(
-        None, description="How many of its jobs may run at once."
+        None, description="How many of its jobs may run at the same time."
     )
     labels: Annotated[dict[Name, Name], Field(max_length=64)] | None = None
     notify: Annotated[list[Name], Field(max_length=20)] | None = Field(
-        None, description="Who is told when it finishes: URLs of webhooks, addresses of mail."
+        None, description="Whom to notify when it finishes: URLs of webhooks, email addresses."
     )
 
     def options(self) -> dict[str, Any]:
@@ -134,9 +134,11 @@ class Batch(Record):
     completed: int
     failed: int
     cancelled: int
-    duplicates: int = Field(description="Items left out because a live job has their dedup_key.")
+    duplicates: int = Field(
+        description="Items that were skipped because a live job has their dedup_key."
+    )
     last_event: int
-    generation: int = Field(description="One more after each retry of a finished batch.")
+    generation: int = Field(description="Increases with each retry of the finished batch.")
     labels: dict[str, Any]
     created_at: datetime
     started_at: datetime | None
@@ -241,11 +243,11 @@ class Job(Record):
     error: JobError | None
     progress: Progress | None
     labels: dict[str, Any]
-    attempts: list[Attempt] = Field(description="Those that failed, the first one first.")
+    attempts: list[Attempt] = Field(description="The failed attempts, the oldest first.")
 
 
 class Counted(BaseModel):
-    jobs: int = Field(description="How many jobs it concerns.")
+    jobs: int = Field(description="The number of affected jobs.")
 
 
 class Task(BaseModel):
@@ -284,7 +286,7 @@ class Schedule(Record):
     paused: bool
     next_at: datetime
     last_at: datetime | None
-    error: str | None = Field(description="Why the last time passed without a job, if it did.")
+    error: str | None = Field(description="Why the last firing created no job, if it did not.")
 
 
 class Schedules(BaseModel):
@@ -312,15 +314,15 @@ class Artifacts(BaseModel):
 
 
 class Link(BaseModel):
-    url: str = Field(description="Below the service, unless it knows its own public address.")
-    seconds: float = Field(description="How long it holds.")
+    url: str = Field(description="Relative to the service, unless BATCHMILL_PUBLIC_URL is set.")
+    seconds: float = Field(description="Seconds until it expires.")
 
 
 class Webhook(Record):
     id: UUID
     url: str
     created_at: datetime
-    rotated_until: datetime | None = Field(description="Until then the old secret signs too.")
+    rotated_until: datetime | None = Field(description="Until then, the old secret signs too.")
     disabled_at: datetime | None
     disabled_because: str | None
 
@@ -339,8 +341,8 @@ class Notification(Record):
     url: str | None
     email: str | None
     created_at: datetime
-    told_generation: int = Field(description="The generation of the batch that was told of last.")
-    job_id: int | None = Field(description="The job that tells it.")
+    told_generation: int = Field(description="The last generation of the batch that was notified.")
+    job_id: int | None = Field(description="The job that sends the notification.")
 
 
 class Notifications(BaseModel):
@@ -382,7 +384,7 @@ FORM = {
         "file": {
             "type": "array",
             "items": {"type": "string", "format": "binary"},
-            "description": "Each makes a job, with the file in its payload under the part's name.",
+            "description": "Each file makes a job, and is in its payload under the part's name.",
         },
     },
 }

@@ -53,10 +53,10 @@ async def serve(
             require_loopback(host)
             if settings.require_key:
                 log.warning(
-                    "There is no key yet, so nobody is served: run `batchmill keys create`."
+                    "There are no keys, so all requests are refused. Run `batchmill keys create`."
                 )
             else:
-                log.warning("There is no key yet, so only this machine is served.")
+                log.warning("There are no keys, so only requests from this machine are accepted.")
 
     await serve_app(app, host=host, port=port, settings=settings, grace=grace, check=check)
 
@@ -169,12 +169,12 @@ def bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         is_unknown = isinstance(error, socket.gaierror)
         reason = error.strerror if is_unknown else os.strerror(error.errno or 0)
-        raise ConfigurationError(f"The service cannot be had on {host}:{port}: {reason}.") from None
+        raise ConfigurationError(f"The service cannot listen on {host}:{port}: {reason}.") from None
 
 
 def require_loopback(host: str) -> None:
     if not is_loopback(host):
         raise ConfigurationError(
-            f"Without any key only this machine is served, not {host}: make one with "
-            "`batchmill keys create`, or leave --host out."
+            "Without keys, the service accepts only requests from this machine, so it does "
+            f"not listen on {host}. Create a key with `batchmill keys create`, or omit --host."
         )

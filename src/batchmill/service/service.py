@@ -73,8 +73,8 @@ class Service:
     def warn_of_unknown_proxy(self, address: str) -> None:
         if self._proxy_lines.allow("") is None:
             log.warning(
-                "%s sends X-Forwarded-For but is not in BATCHMILL_TRUSTED_PROXIES, so all of its "
-                "clients count as one address. Add it if it is your proxy.",
+                "%s sends X-Forwarded-For but is not in BATCHMILL_TRUSTED_PROXIES, so all of "
+                "its clients count as one address. If it is your proxy, add it there.",
                 address,
             )
 
@@ -96,10 +96,10 @@ class Service:
     async def _require_tenants(self) -> None:
         if not await self.mill.engine.store.keys.can_act_for_tenants():
             raise ConfigurationError(
-                "The service acts for one tenant at a time, by a role of the database that this "
-                "user may not take: connect as the owner of the schema, and have an administrator "
-                "run `create role batchmill_tenant nologin; grant batchmill_tenant to <owner>`, "
-                "then `batchmill migrate up`."
+                "The service needs the database role batchmill_tenant to act for tenants, but "
+                "this user may not use it. Connect as the owner of the schema, let an "
+                "administrator run `create role batchmill_tenant nologin; grant "
+                "batchmill_tenant to <owner>`, then run `batchmill migrate up`."
             )
 
 

@@ -104,10 +104,14 @@ class Streams:
 
     def check_room(self, tenant: str | None) -> None:
         if self.clients >= self.options.per_process:
-            raise ServerFull("This server has no room for another stream: come back later.")
+            raise ServerFull(
+                f"This server has reached its limit of {self.options.per_process} streams. Try "
+                "again later."
+            )
         if self._of_tenants[tenant] >= self.options.per_tenant:
             raise TooManyStreams(
-                f"There may be {self.options.per_tenant} streams at once: close one first."
+                f"This tenant has reached its limit of {self.options.per_tenant} streams. "
+                "Close one first."
             )
 
     @contextmanager
@@ -134,7 +138,9 @@ class Streams:
             try:
                 lapsed = await self._lapsed()
             except Exception as error:
-                log.warning("Which keys are still valid could not be looked up: %s", error)
+                log.warning(
+                    "Cannot check whether the keys of open streams are still valid: %s", error
+                )
                 continue
             for stream in self._open:
                 if stream.key in lapsed:

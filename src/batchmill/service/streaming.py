@@ -51,7 +51,10 @@ class Streamed(Response, ABC):
         try:
             await self._send_all(send)
         except Stalled:
-            log.info("A client of %s did not read: dropped.", scope.get("path"))
+            log.info(
+                "Closed a connection for %s: the client did not read the response.",
+                scope.get("path"),
+            )
             hang_up(receive)
             await watching
         except OSError:
@@ -139,10 +142,14 @@ class Downloads:
 
     def check_room(self, tenant: str | None) -> None:
         if self._of_tenants.total() >= self._options.per_process:
-            raise ServerFull("This server is sending as much as it can at once: come back later.")
+            raise ServerFull(
+                f"This server has reached its limit of {self._options.per_process} downloads. "
+                "Try again later."
+            )
         if self._of_tenants[tenant] >= self._options.per_tenant:
             raise TooManyDownloads(
-                f"There may be {self._options.per_tenant} downloads at once: end one first."
+                f"This tenant has reached its limit of {self._options.per_tenant} downloads. "
+                "End one first."
             )
 
     @contextmanager

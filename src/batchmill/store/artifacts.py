@@ -133,10 +133,10 @@ class ArtifactStore:
 
     async def orphans(self, most: int) -> list[Place]:
         """At most `most` files that nothing needs any more."""
-        return [Place(**row) for row in await self._database.rows("collect_litter", most=most)]
+        return [Place(**row) for row in await self._database.rows("collect_garbage", most=most)]
 
     async def put_off(self, ids: Sequence[UUID], seconds: float) -> None:
-        await self._database.value("put_off_litter", ids=list(ids), seconds=seconds)
+        await self._database.value("postpone_garbage", ids=list(ids), seconds=seconds)
 
 
 def _record(row: dict[str, Any]) -> ArtifactRecord:

@@ -116,7 +116,7 @@ class Database(ABC):
                 await conn.execute("set local lock_timeout = '200ms'")
                 found = await rows(conn, name, params)
         except psycopg.errors.LockNotAvailable:
-            log.info("Tables are busy: %s is left for later.", name)
+            log.info("Tables are locked; %s runs later.", name)
             return None
         return next(iter(found[0].values()))
 
@@ -174,7 +174,7 @@ class PooledDatabase(Database):
     @asynccontextmanager
     async def connection(self, kind: Kind = "short") -> AsyncIterator[PooledConnection]:
         if (pool := self._pool) is None:
-            raise MillClosed("The mill is not open: use `async with mill:`.")
+            raise MillClosed("The mill is not open. Use `async with mill:`.")
         with translated():
             with urgent():
                 conn = await pool.take()
@@ -276,9 +276,9 @@ def check_dsn(dsn: str) -> None:
     """The error does not quote the invalid part, because it may belong to the password."""
     if not _is_readable(dsn):
         raise ConfigurationError(
-            "The address of the database cannot be read: write it as "
-            "postgresql://user:password@host:5432/name, with special characters as %40 and the "
-            "like, or as host=… port=… dbname=… user=… password=…"
+            "The database URL is not valid. Use postgresql://user:password@host:5432/name, "
+            "with special characters encoded, for example @ as %40, or use host=… port=… "
+            "dbname=… user=… password=…"
         )
 
 

@@ -35,9 +35,11 @@ class PostgresDelivery:
         since, self._since = self._position(), "0"
         call = claim_call(demand, since, self._turns)
         if outcomes:
-            answer = await self._connection.value("turn", **finish_call(outcomes), **call)
+            answer = await self._connection.value(
+                "finish_and_claim", **finish_call(outcomes), **call
+            )
         else:
-            answer = await self._connection.value("claim", **call)
+            answer = await self._connection.value("claim_jobs", **call)
         self._since = answer["since"]
         self._turns.learn(demand, answer)
         return Delivered(
@@ -82,17 +84,17 @@ class Turns:
 
 
 def claim_call(demand: Demand, since: str, turns: Turns) -> dict[str, Any]:
-    """The parameters of the query `claim`. It looks for submitted jobs from `since` on."""
+    """The parameters of the query `claim_jobs`. It looks for submitted jobs from `since` on."""
     return {
         "worker": demand.worker,
         "tasks": list(demand.wants),
         "wants": list(demand.wants.values()),
         "want": demand.want,
-        "spare": demand.spare,
+        "prefetch": demand.prefetch,
         "since": since,
         "last_tenants": [turns.last_tenants.get(task, "") for task in demand.wants],
         "last_tenant": turns.last_tenant,
-        "lot": turns.claims,
+        "seed": turns.claims,
     }
 
 
@@ -140,5 +142,5 @@ def _progress(outcomes: Collection[Outcome]) -> str | None:
 
 def report_call(reports: Iterable[tuple[Claim, Progress]]) -> dict[str, Any]:
     """The parameters of the query `report_progress`."""
-    said = [{"id": c.id, "fence": c.fence, "progress": progress} for c, progress in reports]
-    return {"reports": to_json(said).decode()}
+    rows = [{"id": c.id, "fence": c.fence, "progress": progress} for c, progress in reports]
+    return {"reports": to_json(rows).decode()}

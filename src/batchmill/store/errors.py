@@ -90,23 +90,27 @@ def translate(error: Exception) -> Exception:
         return QuotaExceeded(message, **json.loads(diag.message_detail))
     if state in NO_SCHEMA and "batchmill" in str(error):
         return SchemaError(
-            "The database has no batchmill schema, or an old one: run `batchmill migrate up`."
+            "The database has no batchmill schema, or an old one. Run `batchmill migrate up`."
         )
     if state is not None and state[:2] in UNSTORABLE:
         return InvalidInput(f"Postgres cannot store this text: {message}.")
     if state == NO_TRANSACTION:
         return InvalidInput(
-            "So many jobs are submitted in several steps: begin a transaction on the connection."
+            "A batch of this size is submitted in several steps, which need one transaction. "
+            "Begin a transaction on the connection."
         )
     if state == NOT_PERMITTED:
-        return ConfigurationError(f"Postgres does not let this role do that: {message}.")
+        return ConfigurationError(f"Postgres refuses this to the database role: {message}.")
     if state == READ_ONLY:
-        return DatabaseUnavailable("Postgres is read-only: it is a standby, or failing over.")
+        return DatabaseUnavailable(
+            "Postgres is read-only: it is a standby, or a failover is in progress."
+        )
     if state in TRY_AGAIN or state == LOCK_TIMEOUT:
         return error
     if state == CANCELLED:
         return StatementTimeout(
-            "Postgres ended a statement that took too long: ask for less, or try again later."
+            "Postgres cancelled a statement that exceeded its time limit. Request less data, "
+            "or try again later."
         )
     if isinstance(error, GONE):
         return DatabaseUnavailable(f"Postgres does not answer: {_first_line(error)}")
@@ -114,7 +118,9 @@ def translate(error: Exception) -> Exception:
 
 
 def lease_lost(claim: Claim) -> LeaseLost:
-    return LeaseLost(f"Job {claim.id} belongs to another attempt by now.")
+    return LeaseLost(
+        f"This attempt of job {claim.id} has ended or was replaced, so its write is refused."
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -26,8 +26,8 @@ async def transaction(
                 conn = await _begin(held, database, tenant, key, kind)
         except TimeoutError:
             raise RequestInProgress(
-                f'Another request with the idempotency key "{key}" is still under way: '
-                "send this one again later."
+                f'Another request with the idempotency key "{key}" is still in progress. Try '
+                "again later."
             ) from None
         yield conn
 

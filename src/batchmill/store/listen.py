@@ -16,11 +16,9 @@ from psycopg.pq.abc import PGconn
 from batchmill.store.backoff import Backoff
 from batchmill.store.database import PooledDatabase, rows
 from batchmill.store.errors import is_unavailable, translated
+from batchmill.store.topics import CHANNEL, PLAIN
 
 log = logging.getLogger("batchmill.listen")
-
-# These topics concern no tenant, so they are sent in plain text.
-PLAIN = ("work", "upkeep")
 
 
 class WakeUp:
@@ -52,10 +50,10 @@ class Listener:
         self._topics: dict[str, str] = {}
         self._key: bytes | None = None
         self._running: asyncio.Task[None] | None = None
-        self.hears = False
+        self.is_listening = False
 
     @property
-    def can_hear(self) -> bool:
+    def can_listen(self) -> bool:
         """False behind a pooler in transaction mode, where LISTEN does not work."""
         return not self._database.behind_pooler
 
@@ -82,29 +80,31 @@ class Listener:
             self._running = None
 
     def _start(self) -> None:
-        if self._running is None and self.can_hear:
+        if self._running is None and self.can_listen:
             self._running = asyncio.create_task(self._listen(), name="batchmill.listen")
 
     async def _listen(self) -> None:
         backoff = Backoff()
         while True:
             try:
-                await self._hear(backoff)
+                await self._listen_on_connection(backoff)
             except Exception as error:
                 if not is_unavailable(error):
                     raise
-                self.hears = False
-                backoff.warn(log, "Lost the listening connection, polling meanwhile: %s", error)
+                self.is_listening = False
+                backoff.warn(
+                    log, "Lost the LISTEN connection; polling until it is restored: %s", error
+                )
                 await backoff.wait()
 
-    async def _hear(self, backoff: Backoff) -> None:
+    async def _listen_on_connection(self, backoff: Backoff) -> None:
         with translated():
             async with await self._database.connect() as conn:
                 (found,) = await rows(conn, "listening_key", {})
                 self._key = found["listening_key"]
                 self._topics = {self._payload(topic): topic for topic in self._wake_ups}
-                await conn.execute("listen batchmill")
-                self.hears = True
+                await conn.execute(f"listen {CHANNEL}".encode())
+                self.is_listening = True
                 backoff.reset()
                 for topic in list(self._wake_ups):
                     self._wake(topic)

@@ -24,7 +24,7 @@ def filter_params(states: type[StrEnum], which: Filter) -> dict[str, Any]:
     """The parameters of a query that lists what the filter selects."""
     state, task, count = which.get("state"), which.get("task"), page_size(which)
     if state is not None and state not in list(states):
-        raise InvalidInput(f'"{state}" is no state: use {", ".join(states)}.')
+        raise InvalidInput(f'"{state}" is not a valid state. Use {", ".join(states)}.')
     check_count("The number of lines", count, at_least=1)
     return {
         "state": state,

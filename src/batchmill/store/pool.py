@@ -100,7 +100,7 @@ class Pool:
             raise DatabaseUnavailable(
                 str(self._failure)
                 if self._failure
-                else f"All connections of this process were busy for {WAIT_SECONDS:.0f} s."
+                else f"All database connections of this process were busy for {WAIT_SECONDS:.0f} s."
             ) from self._failure
 
     async def give_back(self, conn: PooledConnection) -> None:

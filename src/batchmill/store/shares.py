@@ -81,11 +81,11 @@ class Share:
     def _refusal(self, tenant: str) -> TenantBusy | ServerBusy:
         if count := self._held[tenant]:
             return TenantBusy(
-                f"This tenant has {count} of {self._per_tenant} requests of this kind under way: "
-                "try again later.",
+                f"This tenant has {count} requests of this kind in progress, and the limit is "
+                f"{self._per_tenant}. Try again later.",
                 retry_after=RETRY_AFTER,
             )
-        return ServerBusy("Requests of other tenants are under way: try again later.")
+        return ServerBusy("The server is busy with requests of other tenants. Try again later.")
 
 
 class Shares:

@@ -31,14 +31,14 @@ class Scrape:
 
     def collect(self) -> Iterator[Metric]:
         is_up = self._gauges is not None
-        yield _gauge("up", "1 if the database answered this scrape in time, else 0.", is_up)
+        yield _gauge("up", "1 if the database answered this scrape in time, otherwise 0.", is_up)
         if self._gauges is not None:
             yield from _tasks(self._gauges.tasks)
             yield from _limits(self._gauges)
             yield from _open(self._gauges)
         if self._meter.stream_clients is not None:
             clients = self._meter.stream_clients()
-            yield _gauge("stream_clients", "Clients that follow a batch here.", clients)
+            yield _gauge("stream_clients", "Clients that follow a batch in this process.", clients)
         yield from _attempts(self._meter)
         yield from _calls(self._meter)
 
@@ -46,17 +46,17 @@ class Scrape:
 def _tasks(tasks: list[dict[str, Any]]) -> Iterator[Metric]:
     jobs = GaugeMetricFamily(
         "batchmill_jobs",
-        f"Live jobs by task and state. Those that wait are counted up to {CAP}: that many means at "
-        "least that many.",
+        f"Live jobs by task and state. Waiting jobs are counted up to {CAP}: this value means "
+        "that many or more.",
         labels=("task", "state"),
     )
     oldest = GaugeMetricFamily(
         "batchmill_oldest_ready_seconds",
-        "How long the oldest ready job of a task has been due; 0 if none is ready.",
+        "Seconds since the oldest ready job of a task became due; 0 if none is ready.",
         labels=("task",),
     )
     workers = GaugeMetricFamily(
-        "batchmill_task_workers", "Live workers that have the task.", labels=("task",)
+        "batchmill_task_workers", "Live workers that run the task.", labels=("task",)
     )
     for task in tasks:
         for state in STATES:
@@ -67,15 +67,17 @@ def _tasks(tasks: list[dict[str, Any]]) -> Iterator[Metric]:
 
 
 def _limits(gauges: Gauges) -> Iterator[Metric]:
-    which = f"of the system or a task, the first {MOST_LIMITS}"
+    which = f"for limits of the system and of tasks, at most {MOST_LIMITS}"
     running = GaugeMetricFamily(
-        "batchmill_limit_running", f"Running jobs that a limit counts, {which}.", labels=("name",)
+        "batchmill_limit_running",
+        f"Running jobs that count against a limit, {which}.",
+        labels=("name",),
     )
     slots = GaugeMetricFamily(
-        "batchmill_limit_slots", f"Slots of a limit that has some, {which}.", labels=("name",)
+        "batchmill_limit_slots", f"Slots of a limit, {which}.", labels=("name",)
     )
     paused = GaugeMetricFamily(
-        "batchmill_limit_paused", f"1 if a limit is paused, else 0; {which}.", labels=("name",)
+        "batchmill_limit_paused", f"1 if a limit is paused, otherwise 0, {which}.", labels=("name",)
     )
     for limit in gauges.limits:
         running.add_metric((limit.name,), limit.running)
@@ -95,22 +97,22 @@ def _open(gauges: Gauges) -> Iterator[Metric]:
 def _attempts(meter: Meter) -> Iterator[Metric]:
     attempts = CounterMetricFamily(
         "batchmill_attempts_total",
-        "Attempts that ended in this process, by how they ended.",
+        "Attempts that ended in this process, by outcome.",
         labels=("task", "outcome"),
     )
     expiries = CounterMetricFamily(
         "batchmill_lease_expiries_total",
-        "Attempts that this process took from workers whose lease had lapsed.",
+        "Attempts of lost workers, whose lease expired, that this process ended.",
         labels=("task",),
     )
     waits = HistogramMetricFamily(
         "batchmill_job_wait_seconds",
-        "From when a job was due to its start in this process.",
+        "Seconds from when a job is due to its start in this process.",
         labels=("task",),
     )
     runs = HistogramMetricFamily(
         "batchmill_job_run_seconds",
-        "From where the handler began to the end of the attempt, in this process.",
+        "Seconds from the start of the handler to the end of the attempt, in this process.",
         labels=("task",),
     )
     for name, task in sorted(meter.tasks.items()):
@@ -126,16 +128,16 @@ def _calls(meter: Meter) -> Iterator[Metric]:
     buckets, total = meter.calls.read()
     yield HistogramMetricFamily(
         "batchmill_exchange_seconds",
-        "Calls in which this process handed in outcomes and claimed jobs.",
+        "Seconds of the calls that record outcomes and claim jobs.",
         buckets=buckets,
         sum_value=total,
     )
     yield CounterMetricFamily(
         "batchmill_exchange_failures_total",
-        "Those of them that failed; what they carried is sent again.",
+        "Calls that record outcomes and claim jobs and that failed; their outcomes are sent again.",
         value=meter.failed_calls,
     )
 
 
-def _gauge(name: str, told: str, value: Any) -> Metric:
-    return GaugeMetricFamily(f"batchmill_{name}", told, value=value)
+def _gauge(name: str, description: str, value: Any) -> Metric:
+    return GaugeMetricFamily(f"batchmill_{name}", description, value=value)

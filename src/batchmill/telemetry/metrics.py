@@ -26,7 +26,7 @@ class Metrics:
             from batchmill.telemetry.families import exposition
         except ModuleNotFoundError:
             raise ConfigurationError(
-                "Metrics need the package prometheus-client: pip install 'batchmill[metrics]'."
+                "Metrics need the package prometheus-client: run pip install 'batchmill[metrics]'."
             ) from None
         self._read_gauges = read_gauges
         self._exposition = exposition
@@ -53,5 +53,5 @@ class Metrics:
         try:
             return await self._read_gauges()
         except Exception as error:
-            log.warning("Metrics do without the database: %s", error)
+            log.warning("Cannot read metrics from the database: %s", error)
             return None

@@ -39,7 +39,7 @@ class Spans:
         return cls(trace.get_tracer("batchmill", version("batchmill")))
 
     @contextmanager
-    def submit(self, task: str, told: dict[str, Any]) -> Iterator[None]:
+    def submit(self, task: str, attributes: dict[str, Any]) -> Iterator[None]:
         span = self._tracer.start_span(
             f"submit {task}", kind=SpanKind.PRODUCER, attributes=_operation("send", "submit", task)
         )
@@ -53,7 +53,7 @@ class Spans:
                 _fail(span, error.code if is_ours else type(error).__name__)
                 raise
             finally:
-                span.set_attributes(told)
+                span.set_attributes(attributes)
 
     def waits(self, claims: Iterable[Claim]) -> None:
         """Records how long jobs that start now have waited, if they have a trace."""
@@ -126,7 +126,7 @@ def _harmless() -> Iterator[None]:
     try:
         yield
     except Exception:
-        log.exception("A span could not be made: look at the program's span processors.")
+        log.exception("Cannot create a span. Check the span processors of your application.")
 
 
 def current_traceparent() -> str | None:

@@ -30,9 +30,9 @@ def spans() -> "Spans | None":
 @contextmanager
 def submitting(task: str) -> Iterator[dict[str, Any]]:
     """Records the span of a submit. The block puts the span's attributes into the dictionary."""
-    told: dict[str, Any] = {}
-    with tracing.submit(task, told) if (tracing := spans()) else nullcontext():
-        yield told
+    attributes: dict[str, Any] = {}
+    with tracing.submit(task, attributes) if (tracing := spans()) else nullcontext():
+        yield attributes
 
 
 def with_trace(call: dict[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class PipeChannel:
     def save_checkpoint(self, name: str, value: str) -> None:
         send(self._conn, {"checkpoint": name, "value": value})
         if not receive(self._conn)["kept"]:
-            raise LeaseLost("This attempt is no longer the newest; its checkpoint was refused.")
+            raise LeaseLost("This attempt has ended or was replaced, so its checkpoint is refused.")
 
     def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact:
         saved = self._ask({"save": name, "path": str(path), "media_type": media_type})
@@ -142,10 +142,12 @@ def find_task(module: str, name: str, main: str | None) -> Task[..., Any]:
     for value in space.values():
         if isinstance(value, Task) and value.name == name:
             return value
-    raise LookupError(f"{module} has no task {name} at its top level, where a process looks.")
+    raise LookupError(
+        f"{module} has no task {name} at its top level. Define tasks with process=True there."
+    )
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Lowers the priority of this process, so that the worker can renew its lease and serve
     requests when CPUs are scarce. Linux may schedule by session (autogroup) instead of by process.
     This process leads a session, so both priorities are set."""
@@ -162,7 +164,7 @@ def _limit_memory(most: int | None) -> None:
 
 def main(descriptor: int, worker: int | None = None) -> None:
     def run() -> None:
-        give_way()
+        lower_priority()
         serve(Connection(descriptor))
 
     if worker is None:

@@ -17,6 +17,7 @@ from batchmill.errors import InvalidInput, LeaseLost
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
 from batchmill.store.listen import Listener
+from batchmill.store.topics import WORK
 from batchmill.worker.delivery import Delivery
 from batchmill.worker.executor import Executor
 from batchmill.worker.outbox import Outbox
@@ -25,7 +26,7 @@ log = logging.getLogger("batchmill.worker")
 
 FIRST_POLL = 0.02
 LAST_POLL = 5.0
-LAST_POLL_DEAF = 0.5
+LAST_POLL_WITHOUT_NOTIFY = 0.5
 FULL = 1.0
 LIMITED = 1.0
 BLOCK = 1_000
@@ -89,7 +90,7 @@ class Dispatcher:
     async def run(self) -> None:
         """Runs until the worker is no longer live."""
         first, *others = self._slots
-        with self._listener.subscribe("work", self._outbox.ended):
+        with self._listener.subscribe(WORK, self._outbox.wake_up):
             serving = {asyncio.create_task(self._serve(first))}
             serving |= {asyncio.create_task(self._help(slot)) for slot in others}
             try:
@@ -116,7 +117,7 @@ class Dispatcher:
                     await self._outbox.more_backlog()
                 await self._call(slot, backoff)
                 # The first slot may have left outcomes to this one that are no longer a backlog.
-                self._outbox.ended.set()
+                self._outbox.wake_up.set()
 
     async def _call(self, slot: CallSlot, backoff: Backoff) -> None:
         try:
@@ -127,8 +128,8 @@ class Dispatcher:
             if not is_unavailable(error):
                 raise
             # Other slots do not need to wait for this call any more.
-            self._outbox.ended.set()
-            backoff.warn(log, "Cannot hand over outcomes or claim jobs yet: %s", error)
+            self._outbox.wake_up.set()
+            backoff.warn(log, "Cannot record outcomes and claim jobs; retrying: %s", error)
             await backoff.wait()
         else:
             backoff.reset()
@@ -140,7 +141,7 @@ class Dispatcher:
             has_room = self._demand() is not None
             if has_room and not self._pause:
                 return
-            if await self._outbox.ended.wait(self._pause if has_room else FULL):
+            if await self._outbox.wake_up.wait(self._pause if has_room else FULL):
                 self._poll, self._pause = FIRST_POLL, 0.0
             elif has_room:
                 return
@@ -216,17 +217,17 @@ class Dispatcher:
         return answer
 
     def _demand(self) -> Demand | None:
-        want, spare = self._room()
+        want, prefetch = self._room()
         wants = self._executor.wants()
         is_behind = len(self._outbox) > 2 * BLOCK
-        if not self._is_claiming or is_behind or not wants or not want + spare:
+        if not self._is_claiming or is_behind or not wants or not want + prefetch:
             return None
         want = min(want, BLOCK)
-        return Demand(self._worker, wants, want, min(spare, BLOCK - want))
+        return Demand(self._worker, wants, want, min(prefetch, BLOCK - want))
 
     def _room(self) -> tuple[int, int]:
-        want, spare = self._executor.room()
-        return want, 0 if time.monotonic() < self._none_ahead_until else spare
+        want, prefetch = self._executor.room()
+        return want, 0 if time.monotonic() < self._none_ahead_until else prefetch
 
     def _plan(self, demand: Demand, answer: Delivered) -> None:
         """Sets the pause before the next claim."""
@@ -238,13 +239,13 @@ class Dispatcher:
         if answer.passed_over:
             # Jobs in limited lanes are never prefetched, so keep slots free for them.
             self._none_ahead_until = time.monotonic() + LIMITED
-        if found == demand.want + demand.spare or (found and is_ready):
+        if found == demand.want + demand.prefetch or (found and is_ready):
             self._pause = 0.0
         elif is_ready:
             # There is work in a lane that another worker has locked.
             self._pause = random.uniform(0.001, 0.01)
         else:
-            longest = LAST_POLL if self._listener.hears else LAST_POLL_DEAF
+            longest = LAST_POLL if self._listener.is_listening else LAST_POLL_WITHOUT_NOTIFY
             self._pause = min(self._poll, longest, longest if wait is None else wait)
             self._poll = min(self._poll * 2, longest)
 
@@ -258,7 +259,7 @@ class Dispatcher:
             except InvalidInput as error:
                 await self._record_apart(slot, list(block), error)
             except Exception as error:
-                backoff.warn(log, "Cannot record %d outcomes yet: %s", len(block), error)
+                backoff.warn(log, "Cannot record %d outcomes; retrying: %s", len(block), error)
                 await backoff.wait()
                 continue
             return
@@ -279,4 +280,6 @@ class Dispatcher:
 
 def log_refused(answer: Delivered) -> None:
     if answer.refused:
-        log.warning("Too late to record jobs %s: they were given up for lost.", answer.refused)
+        log.warning(
+            "Outcomes of jobs %s were refused: these attempts have already ended.", answer.refused
+        )

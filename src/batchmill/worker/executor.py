@@ -96,13 +96,13 @@ class Executor:
         is refilled only when it is half empty, because large blocks cost less per job."""
         free = max(0, self._free - self._expected)
         waiting = len(self._waiting) + max(0, self._expected - self._free)
-        spare = self._may_wait() - waiting
-        return free, spare if free or spare > waiting else 0
+        ahead = self._may_wait() - waiting
+        return free, ahead if free or ahead > waiting else 0
 
     @contextmanager
     def expecting(self, demand: Demand | None) -> Iterator[None]:
         """Reserves room for the jobs of a claim while it is in flight."""
-        count = demand.want + demand.spare if demand else 0
+        count = demand.want + demand.prefetch if demand else 0
         kept = {task: min(most, count) for task, most in demand.wants.items()} if demand else {}
         self._keep(count, kept)
         try:
@@ -211,7 +211,9 @@ class Executor:
         """Ends an attempt whose handler ignores the stop request. Its later writes are refused."""
         if not attempt.is_over:
             log.warning(
-                "Task %s does not stop (job %d): left behind.", attempt.task.name, attempt.claim.id
+                "The handler of task %s (job %d) does not stop. Its attempt ends without it.",
+                attempt.task.name,
+                attempt.claim.id,
             )
             self._end(attempt, _stopped(attempt))
 

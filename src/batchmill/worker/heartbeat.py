@@ -82,7 +82,7 @@ class Heartbeat:
                     self._lease / 3 if await self._renew() else self._backoff.next_delay()
                 )
         if not self._stopping:
-            log.error("The lease could not be renewed in time: giving up all running jobs.")
+            log.error("The lease was not renewed in time; stopping all running jobs.")
             call_soon(self._loop, self._on_lost)
         await self._line.close()
 
@@ -102,11 +102,11 @@ class Heartbeat:
         except Exception as error:
             if not is_unavailable(error):
                 log.exception("Renewing the lease failed.")
-            self._backoff.warn(log, "Cannot renew the lease yet: %s", error)
+            self._backoff.warn(log, "Cannot renew the lease; retrying: %s", error)
             return False
         self._backoff.reset()
         if cancelled is None:
-            log.error("This worker was given up for lost: giving up all running jobs.")
+            log.error("This worker was marked lost; stopping all running jobs.")
             self._renewed = float("-inf")
             return True
         self._renewed = asked_at
@@ -118,10 +118,10 @@ class Heartbeat:
         blocked = now - self._ticked > LOOP_BLOCKED
         if blocked and not self._blocked:
             running = asyncio.current_task(self._loop)
-            name = running.get_name() if running else "something"
+            name = running.get_name() if running else "an unknown task"
             log.warning(
-                "The event loop has been blocked for %.1f s by %s: use a plain function, which "
-                "runs in a thread, or process=True.",
+                "The event loop has been blocked for %.1f s by %s. Use a plain function, "
+                "which runs in a thread, or process=True.",
                 now - self._ticked,
                 name,
             )

@@ -31,13 +31,17 @@ class WorkerOptions:
     def __post_init__(self) -> None:
         for name in ("concurrency", "threads", "processes", "lease"):
             if not getattr(self, name) > 0:
-                raise InvalidInput(f"A worker's {name} must be over 0, not {getattr(self, name)}.")
+                raise InvalidInput(
+                    f"A worker's {name} must be greater than 0, not {getattr(self, name)}."
+                )
         for name in ("prefetch", "grace", "patience"):
             if not getattr(self, name) >= 0:
-                raise InvalidInput(f"A worker's {name} is at least 0, not {getattr(self, name)}.")
+                raise InvalidInput(
+                    f"A worker's {name} must be at least 0, not {getattr(self, name)}."
+                )
         for task, size in self.pools.items():
             if not size > 0:
                 raise InvalidInput(
-                    f"The pool of {task} must be over 0, not {size}: to run none of its jobs, give "
-                    "the worker a mill without it."
+                    f"The pool of {task} must be greater than 0, not {size}. To run none of "
+                    "its jobs, use a mill without this task."
                 )

@@ -12,10 +12,11 @@ BACKLOG = 500
 
 
 class Outbox:
-    """`ended` wakes up the dispatcher whenever an attempt has ended."""
+    """`wake_up` is for the dispatcher: an attempt has ended, work was submitted, or another call is
+    over."""
 
     def __init__(self) -> None:
-        self.ended = WakeUp()
+        self.wake_up = WakeUp()
         self._waiting: deque[Outcome] = deque()
         self._sent = 0
         self._has_backlog = asyncio.Event()
@@ -42,7 +43,7 @@ class Outbox:
             self._is_empty.clear()
             if self.has_backlog:
                 self._has_backlog.set()
-        self.ended.set()
+        self.wake_up.set()
 
     def take(self, most: int) -> Sequence[Outcome]:
         """Takes the oldest outcomes. The caller must pass them to `recorded` or `put_back`."""

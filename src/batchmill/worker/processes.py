@@ -19,7 +19,7 @@ from uuid import uuid4
 from batchmill.domain.artifact import Artifact
 from batchmill.domain.job import Progress
 from batchmill.errors import BatchmillError, LeaseLost, Transient
-from batchmill.job import Desk
+from batchmill.job import JobServices
 from batchmill.worker import supervisor
 from batchmill.worker.attempt import Attempt
 from batchmill.worker.watch import MARK, Watch
@@ -86,17 +86,18 @@ class Processes:
         # Two threads per child: one may wait for its answer while another kills it.
         self._threads = ThreadPoolExecutor(2 * size, thread_name_prefix="batchmill-child")
 
-    async def run(self, attempt: Attempt, desk: Desk) -> dict[str, Any]:
+    async def run(self, attempt: Attempt, services: JobServices) -> dict[str, Any]:
         """Runs the attempt's handler in a child and returns the child's answer."""
         async with self._slots:
             child = self._idle.pop() if self._idle else await self._in_thread(Child)
             try:
-                answer = await self._converse(child, attempt, desk)
+                answer = await self._run_in_child(child, attempt, services)
             except BaseException as error:
                 ending = await asyncio.shield(self._in_thread(child.kill))
                 if isinstance(error, EOFError | ConnectionError):
                     raise Transient(
-                        f"The process that ran this ended unexpectedly ({ending}).", code="crashed"
+                        f"The process that ran this job ended unexpectedly ({ending}).",
+                        code="crashed",
                     ) from error
                 raise
             await self._put_back(child, answer)
@@ -108,7 +109,9 @@ class Processes:
         self._idle.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _converse(self, child: Child, attempt: Attempt, desk: Desk) -> dict[str, Any]:
+    async def _run_in_child(
+        self, child: Child, attempt: Attempt, services: JobServices
+    ) -> dict[str, Any]:
         if attempt.span is not None:
             attempt.span.begin()
         await self._in_thread(child.send, _order(attempt))
@@ -117,28 +120,28 @@ class Processes:
         attempt.begin()
         async with asyncio.timeout(attempt.task.timeout):
             while not message.keys() & ANSWERS:
-                await self._heed(child, attempt, desk, message)
+                await self._handle(child, attempt, services, message)
                 message = await self._in_thread(child.receive)
         return message
 
-    async def _heed(
-        self, child: Child, attempt: Attempt, desk: Desk, message: dict[str, Any]
+    async def _handle(
+        self, child: Child, attempt: Attempt, services: JobServices, message: dict[str, Any]
     ) -> None:
         match message:
-            case {"progress": said}:
-                desk.report(attempt.claim, Progress(*said))
+            case {"progress": progress}:
+                services.report(attempt.claim, Progress(*progress))
             case {"checkpoint": name, "value": value}:
-                kept = await _kept(desk, attempt, name, value)
+                kept = await _kept(services, attempt, name, value)
                 await self._in_thread(child.send, {"kept": kept})
             case {"save": name, "path": path, "media_type": kind}:
-                files = desk.artifacts(attempt.claim)
-                saved = await _told(files.save(name, Path(path), media_type=kind), _written)
+                files = services.artifacts(attempt.claim)
+                saved = await _answer(files.save(name, Path(path), media_type=kind), _written)
                 await self._in_thread(child.send, saved)
             case {"fetch": id}:
-                path = await _told(desk.artifacts(attempt.claim).path(id), str)
+                path = await _answer(services.artifacts(attempt.claim).path(id), str)
                 await self._in_thread(child.send, path)
             case {"folder": True}:
-                path = await _told(desk.artifacts(attempt.claim).folder(), str)
+                path = await _answer(services.artifacts(attempt.claim).folder(), str)
                 await self._in_thread(child.send, path)
 
     async def _put_back(self, child: Child, answer: dict[str, Any]) -> None:
@@ -153,15 +156,15 @@ class Processes:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
 
-async def _kept(desk: Desk, attempt: Attempt, name: str, value: str) -> bool:
+async def _kept(services: JobServices, attempt: Attempt, name: str, value: str) -> bool:
     try:
-        await desk.save_checkpoint(attempt.claim, name, value)
+        await services.save_checkpoint(attempt.claim, name, value)
     except LeaseLost:
         return False
     return True
 
 
-async def _told(work: Awaitable[T], written: Callable[[T], Any]) -> dict[str, Any]:
+async def _answer(work: Awaitable[T], written: Callable[[T], Any]) -> dict[str, Any]:
     try:
         return {"done": written(await work)}
     except BatchmillError as error:

@@ -41,7 +41,7 @@ class Reporter:
                 await self._report(list(self._under_way.values()))
             except Exception as error:
                 if not is_unavailable(error):
-                    log.exception("Cannot write the progress of %d jobs.", len(self._under_way))
+                    log.exception("Cannot store the progress of %d jobs.", len(self._under_way))
                 else:
                     # Newer progress wins. Attempts that ended meanwhile are no longer in here.
                     self._newest = self._under_way | self._newest

@@ -17,7 +17,7 @@ from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Advance, Outcome, Snooze
 from batchmill.domain.task import Place, Task
 from batchmill.errors import InvalidInput, Permanent
-from batchmill.job import Desk, Job, SyncJob
+from batchmill.job import Job, JobServices, SyncJob
 from batchmill.worker.attempt import Attempt
 from batchmill.worker.processes import Processes
 
@@ -41,14 +41,14 @@ class Runners:
     def __init__(
         self,
         tasks: Tasks,
-        desk: Desk,
+        services: JobServices,
         *,
         threads: int,
         processes: int,
         patience: float,
     ):
         self._tasks = tasks
-        self._desk = desk
+        self._services = services
         self._patience = patience
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batchmill-task")
         self._processes = Processes(processes)
@@ -70,7 +70,7 @@ class Runners:
         claim, task = attempt.claim, attempt.task
         signature = task.signature
         payload = task.payload.load(claim.payload)
-        job = Job(claim, self._desk, task.result, task.timeout) if signature.takes_job else None
+        job = Job(claim, self._services, task.result, task.timeout) if signature.takes_job else None
         attempt.begin(job)
         call = task.function(**signature.arguments(job, payload))
         if task.timeout is None:
@@ -81,14 +81,14 @@ class Runners:
         if job is not None and job.is_recorded:
             return None
         if isinstance(value, DETOURS):
-            return await self._detour(attempt, value)
+            return await self._advance_or_snooze(attempt, value)
         return outcome.completed(claim, dump_result(task, value))
 
     async def _in_thread(self, attempt: Attempt) -> Outcome:
         """The timeout starts with the handler, so waiting for a free thread does not count."""
         task, loop = attempt.task, asyncio.get_running_loop()
         payload = task.payload.load(attempt.claim.payload)
-        channel = LoopChannel(attempt.claim, self._desk)
+        channel = LoopChannel(attempt.claim, self._services)
         begun = asyncio.Event()
 
         def handle() -> Any:
@@ -111,7 +111,7 @@ class Runners:
                     await self._ask_to_stop(attempt, call)
                 raise
         if isinstance(value, DETOURS):
-            return await self._detour(attempt, value)
+            return await self._advance_or_snooze(attempt, value)
         return outcome.completed(attempt.claim, dump_result(task, value))
 
     async def _ask_to_stop(self, attempt: Attempt, call: asyncio.Future[Any]) -> None:
@@ -125,7 +125,7 @@ class Runners:
         claim, task = attempt.claim, attempt.task
         # The child loads the payload again. An invalid payload must not occupy a child.
         task.payload.load(claim.payload)
-        match await self._processes.run(attempt, self._desk):
+        match await self._processes.run(attempt, self._services):
             case {"result": result}:
                 return outcome.completed(claim, result)
             case {"advance": name, "payload": payload}:
@@ -137,7 +137,7 @@ class Runners:
                 return outcome.failed(claim, Failure(*parts), task.retry, random.random())
         raise AssertionError("unreachable")
 
-    async def _detour(self, attempt: Attempt, asked: Advance | Snooze) -> Outcome:
+    async def _advance_or_snooze(self, attempt: Attempt, asked: Advance | Snooze) -> Outcome:
         if isinstance(asked, Snooze):
             return snooze(attempt.claim, attempt.task, asked.seconds)
         target = self._tasks.find(asked.task)
@@ -153,26 +153,26 @@ class Runners:
     async def _require_fit(self, task: str, key: str, payload: str) -> None:
         """Checks the payload in the database: the task is not registered in this process."""
         try:
-            await self._desk.check_job(task, key, payload)
+            await self._services.check_job(task, key, payload)
         except InvalidInput as error:
             raise Permanent(
-                "This cannot go on to its next stage.", code="cannot_advance"
+                "This job cannot continue with its next stage.", code="cannot_advance"
             ) from error
 
 
 class LoopChannel:
     """Forwards the calls of a handler in another thread to the event loop."""
 
-    def __init__(self, claim: Claim, desk: Desk):
+    def __init__(self, claim: Claim, services: JobServices):
         self._claim = claim
-        self._desk = desk
+        self._services = services
         self._loop = asyncio.get_running_loop()
 
     def report(self, progress: Progress) -> None:
-        self._loop.call_soon_threadsafe(self._desk.report, self._claim, progress)
+        self._loop.call_soon_threadsafe(self._services.report, self._claim, progress)
 
     def save_checkpoint(self, name: str, value: str) -> None:
-        saving = self._desk.save_checkpoint(self._claim, name, value)
+        saving = self._services.save_checkpoint(self._claim, name, value)
         asyncio.run_coroutine_threadsafe(saving, self._loop).result()
 
     def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact:
@@ -186,7 +186,7 @@ class LoopChannel:
 
     def _wait(self, ask: Callable[[JobArtifacts], Coroutine[Any, Any, T]]) -> T:
         async def answer() -> T:
-            return await ask(self._desk.artifacts(self._claim))
+            return await ask(self._services.artifacts(self._claim))
 
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
 
@@ -194,7 +194,7 @@ class LoopChannel:
 def snooze(claim: Claim, task: Task[..., Any], seconds: float) -> Outcome:
     if claim.snoozes >= task.max_snoozes:
         raise Permanent(
-            f"This was put off {claim.snoozes} times without getting done.",
+            f"This job was snoozed {claim.snoozes} times, which is the limit.",
             code="snoozed_too_often",
         )
     return outcome.snoozed(claim, seconds)
@@ -205,5 +205,5 @@ def dump_result(task: Task[..., Any], value: Any) -> str:
         return task.result.dump(value, limit=task.payload_limit)
     except InvalidInput as error:
         raise Permanent(
-            f"The result is not what the task declares: {error}", code="bad_result"
+            f"The result does not match the type that the task declares: {error}", code="bad_result"
         ) from None

@@ -1,7 +1,7 @@
 """One registration of a worker, from registering to draining or losing the lease.
 
-A job moves in one direction: dispatcher → executor → runners → outbox. The next call of the
-dispatcher takes its outcome from the outbox.
+A job moves in one direction: dispatcher → executor → runners, and out of the executor through
+`_ended`, which puts its outcome into the outbox. The next call of the dispatcher takes it there.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from batchmill.domain import outcome
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.task import Task
 from batchmill.maintenance.upkeep import Upkeep
+from batchmill.store import topics
 from batchmill.store.errors import is_unavailable
 from batchmill.worker.attempt import Attempt, Stop
 from batchmill.worker.delivery import NewDelivery
@@ -91,7 +92,7 @@ class WorkerSession:
     async def work(self, stopping: asyncio.Event) -> None:
         """Works until `stopping` is set, then drains. Returns early if the lease is lost."""
         log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._engine.registry.tasks))
-        parts = [self._reporter.run(), self._hear_cancels()]
+        parts = [self._reporter.run(), self._watch_cancels()]
         if self._options.upkeep:
             parts.append(Upkeep(self._engine, self._worker).run())
         async with running(*parts):
@@ -155,8 +156,8 @@ class WorkerSession:
             self._observer.ended(attempt, ended, is_lost=self._lost.is_set())
         self._outbox.add(ended._replace(progress=progress) if ended and progress else ended)
 
-    async def _hear_cancels(self) -> None:
-        with self._engine.listener.subscribe(f"cancel:{self._worker}") as wake_up:
+    async def _watch_cancels(self) -> None:
+        with self._engine.listener.subscribe(topics.cancels(self._worker)) as wake_up:
             while True:
                 if await wake_up.wait(3600):
                     self._heartbeat.beat()
@@ -176,7 +177,10 @@ class WorkerSession:
         except Exception as error:
             if not is_unavailable(error):
                 raise
-            log.warning("Whatever was claimed last waits until the lease lapses: %s", error)
+            log.warning(
+                "Cannot release the jobs of the last claim; they wait until the lease expires: %s",
+                error,
+            )
 
 
 def served_tasks(mill: Client) -> dict[str, Task[..., Any]]:

@@ -25,7 +25,7 @@ class Worker:
     def __init__(self, mill: Client, options: WorkerOptions, new_delivery: NewDelivery):
         if unknown := options.pools.keys() - served_tasks(mill).keys():
             raise InvalidInput(
-                f"There is a pool for {min(unknown)}, which is no task of this mill."
+                f"There is a pool for {min(unknown)}, but this mill has no such task."
             )
         self._mill = mill
         self._options = options
@@ -57,7 +57,10 @@ class Worker:
 
     async def run(self) -> None:
         if not self._mill.engine.registry.tasks:
-            raise ConfigurationError("This mill has no tasks: a worker would have nothing to do.")
+            raise ConfigurationError(
+                "This mill has no tasks, so a worker has nothing to run. Declare tasks with "
+                "@mill.task."
+            )
         await self._mill.engine.open()
         backoff = Backoff()
         while not self._stopping.is_set():
@@ -67,7 +70,7 @@ class Worker:
             except Exception as error:
                 if not is_unavailable(error) or not self.ready.is_set():
                     raise
-                backoff.warn(log, "Cannot register yet: %s", error)
+                backoff.warn(log, "Cannot register the worker; retrying: %s", error)
                 await backoff.wait()
                 continue
             backoff.reset()

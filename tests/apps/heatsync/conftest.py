@@ -1,4 +1,4 @@
-"""HeatSync as it is served: a process of its own on the loopback, with a worker inside."""
+"""Runs HeatSync as a separate server process on the loopback interface, with a worker."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -11,19 +11,19 @@ import pytest
 
 from tests.streams.processes import ServerProcess
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 class HeatSync(ServerProcess):
-    """The server, and what its users do with it."""
+    """The server process, and a client for its API."""
 
     def _command(self) -> list[str]:
-        """As `make serve` does."""
+        """The command of `make serve`."""
         options = [f"--port={self.port}", "--grace=10"]
         return ["batchmill", "--app", "apps.heatsync.app:app", "serve", *options]
 
     def client(self, **options: Any) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, timeout=PATIENCE, **options)
+        return httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT, **options)
 
     async def submit(
         self, swimmer: str, *pdfs: tuple[str, bytes], urls: list[str] | None = None, **headers: str
@@ -31,7 +31,7 @@ class HeatSync(ServerProcess):
         fields = {"swimmer": swimmer} | ({"urls": json.dumps(urls)} if urls is not None else {})
         files = [("pdfs", (name, content, "application/pdf")) for name, content in pdfs]
         async with self.client() as client:
-            # Without a file httpx would send a form of another kind.
+            # Without a file, httpx would not send multipart/form-data.
             parts = [*files, *((name, (None, text)) for name, text in fields.items())]
             return await client.post("/api/batch/extract", files=parts, headers=headers)
 
@@ -49,20 +49,20 @@ class HeatSync(ServerProcess):
             return await client.post(path, json=body)
 
     async def events(self, batch: str, after: int | None = None) -> list[dict[str, Any]]:
-        """The stream to its end, from `Last-Event-ID` on if that is given."""
+        """Reads the stream to its end, after the event `after` if it is given."""
         headers = {} if after is None else {"Last-Event-ID": str(after)}
-        found = []
+        events = []
         async with (
             self.client() as client,
             client.stream("GET", f"/api/batch/{batch}/stream", headers=headers) as stream,
         ):
             async for line in stream.aiter_lines():
                 if line.startswith("data: "):
-                    found.append(json.loads(line.removeprefix("data: ")))
-        return found
+                    events.append(json.loads(line.removeprefix("data: ")))
+        return events
 
     async def results(self, batch: str) -> Any:
-        """Once the batch is done."""
+        """Waits until the batch is done."""
         await self.events(batch)
         return await self.get(f"/api/batch/{batch}/results")
 

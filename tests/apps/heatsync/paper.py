@@ -1,6 +1,6 @@
-"""Sheets from plain text, as it stands: a letter is as wide as any other.
+"""Draws sheets from plain text, in a monospaced font.
 
-Fields are drawn one by one, as MEET MANAGER does, or a line at once, as printers to PDF do.
+Fields are drawn one by one, like in MEET MANAGER, or a line at once, like by a PDF printer.
 """
 
 import io
@@ -24,7 +24,7 @@ def read(*columns: str, title: str = TITLE, by_line: bool = False) -> Sheet:
 
 
 def swims(*rows: str, by_line: bool = False) -> list[Swim]:
-    """Those of one heat, whose rows stand below LANES, and are all understood."""
+    """Reads the rows of one heat below LANES, without warnings."""
     title = "Event 1  Girls 11-12 50 Yard Freestyle"
     body = "\n".join([title, LANES, "Heat 1 of 1  Finals", *rows])
     sheet = read(body, by_line=by_line)
@@ -33,14 +33,14 @@ def swims(*rows: str, by_line: bool = False) -> list[Swim]:
 
 
 def not_understood(sheet: Sheet) -> list[str]:
-    found = (re.search(r'not understood: "(.*)"', warning) for warning in sheet.warnings)
-    return [match[1] for match in found if match]
+    matches = (re.search(r'not understood: "(.*)"', warning) for warning in sheet.warnings)
+    return [match[1] for match in matches if match]
 
 
 def paper(
     pages: list[tuple[str, ...]], *, title: str = TITLE, by_line: bool = False, rotation: int = 0
 ) -> bytes:
-    """Pages of columns. Turned pages are drawn lying on their side, so people see no difference."""
+    """Draws pages of columns. The content of rotated pages is drawn rotated, so they look the same."""
     widest = max(len(line) for columns in pages for text in columns for line in text.split("\n"))
     step = widest * LETTER + GAP
     width, height = GAP + step * max(map(len, pages)), 800.0
@@ -48,7 +48,7 @@ def paper(
     canvas = Canvas(file, pagesize=(width, height) if rotation in (0, 180) else (height, width))
     for columns in pages:
         canvas.setPageRotation(rotation)
-        _lie_down(canvas, rotation, width, height)
+        _rotate(canvas, rotation, width, height)
         canvas.setFont("Courier", SIZE)
         for row, text in enumerate(title.split("\n")):
             canvas.drawCentredString(width / 2, height - 30 - 10 * row, text)
@@ -68,6 +68,6 @@ def _pieces(line: str, by_line: bool) -> list[tuple[int, str]]:
     return [(piece.start(), piece[0]) for piece in re.finditer(r"\S+(?: \S+)*", line)]
 
 
-def _lie_down(canvas: Canvas, rotation: int, width: float, height: float) -> None:
+def _rotate(canvas: Canvas, rotation: int, width: float, height: float) -> None:
     canvas.translate(*{0: (0, 0), 90: (height, 0), 180: (width, height), 270: (0, width)}[rotation])
     canvas.rotate(rotation)

@@ -1,4 +1,4 @@
-"""Sheets to hand in, and someone who is in all of them."""
+"""Sheets to submit, and a swimmer who is in all of them."""
 
 import zlib
 
@@ -9,19 +9,19 @@ MIB = 1_048_576
 SHEETS = samples()
 BAD = ("truncated.pdf", SHEETS.pop("truncated.pdf"))
 SWIMMER = make_meet(1).busiest
-# Nobody has a heat or a lane there, and relays have others.
+# A psych sheet has no heats and lanes, and the relays have other swimmers.
 for name in ("psych-sheet.pdf", "relays.pdf"):
     SHEETS.pop(name)
 
 
 def fifteen() -> list[tuple[str, bytes]]:
-    """As many as a batch may have, of which none is like another."""
+    """The maximum number of sheets of a batch, all with different checksums."""
     pdf = SHEETS["two-columns.pdf"]
     return [(f"{n}.pdf", pdf + f"% {n}\n".encode()) for n in range(15)]
 
 
 def bomb() -> bytes:
-    """A PDF of a few kilobytes, whose one page unpacks to more than its reader may have."""
+    """A PDF of a few kilobytes, whose page decompresses to more memory than the reader may use."""
     packing = zlib.compressobj(1)
     drawing = b"".join([packing.compress(bytes(MIB)) for _ in range(1_536)]) + packing.flush()
     packed = zlib.compress(drawing, 9)
@@ -35,7 +35,7 @@ def bomb() -> bytes:
 
 
 def pdf_of(*objects: bytes) -> bytes:
-    """The first one is the catalogue."""
+    """Builds a PDF. The first object is the catalogue."""
     body, offsets = b"%PDF-1.4\n", []
     for number, text in enumerate(objects, start=1):
         offsets.append(len(body))

@@ -1,4 +1,4 @@
-"""A model as the reader: believed as far as the sheet bears it out. The endpoint is a real server."""
+"""Reading with a model: only what the sheet confirms is accepted. The endpoint is a real server."""
 
 import json
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ async def read(answer: Answer, text: str = TEXT, swimmer: str = "Jane Doe") -> E
         return await read_with_model(text, swimmer, settings)
 
 
-def saying(*swims: dict[str, Any]) -> bytes:
+def model_answer(*swims: dict[str, Any]) -> bytes:
     content = {
         "swimmerName": "Doe, Jane",
         "meetName": "Spring Meet",
@@ -62,8 +62,8 @@ def saying(*swims: dict[str, Any]) -> bytes:
     return json.dumps({"choices": [{"message": {"content": json.dumps(content)}}]}).encode()
 
 
-async def test_what_the_sheet_bears_out_is_believed() -> None:
-    found = await read(saying(swim(), swim(**SECOND)))
+async def test_swims_that_the_sheet_confirms_are_accepted() -> None:
+    found = await read(model_answer(swim(), swim(**SECOND)))
     assert [each.event_number for each in found.events] == ["12", "14"]
     assert (found.meet_name, found.warnings) == ("Spring Meet", [])
 
@@ -82,39 +82,43 @@ async def test_what_the_sheet_bears_out_is_believed() -> None:
         {"eventName": "Girls 11-12 100 SC Meter Backstroke"},
     ],
 )
-async def test_what_it_does_not_is_left_out_and_told(wrong: dict[str, Any]) -> None:
-    found = await read(saying(swim(**SECOND), swim(**wrong)))
+async def test_swims_that_the_sheet_does_not_confirm_are_left_out_with_a_warning(
+    wrong: dict[str, Any],
+) -> None:
+    found = await read(model_answer(swim(**SECOND), swim(**wrong)))
     assert [each.event_number for each in found.events] == ["14"]
-    assert "1 of the model's entries" in found.warnings[0]
+    assert "1 of the AI model's entries" in found.warnings[0]
 
 
-async def test_a_team_in_brackets_has_to_be_the_one_in_the_sheet() -> None:
+async def test_a_team_in_brackets_must_be_the_one_in_the_sheet() -> None:
     ours, theirs = (swim(team=team) for team in ("Sharks-XX", "Orcas-XX"))
-    (found,) = (await read(saying(ours), swimmer="Jane Doe (Sharks-XX)")).events
+    (found,) = (await read(model_answer(ours), swimmer="Jane Doe (Sharks-XX)")).events
     assert found.team == "Sharks-XX"
     for answer in (ours, theirs):
         with pytest.raises(SwimmerNotFound):
-            await read(saying(answer), swimmer="Jane Doe (Orcas-XX)")
+            await read(model_answer(answer), swimmer="Jane Doe (Orcas-XX)")
 
 
-async def test_times_and_days_are_those_of_the_sheet_or_none() -> None:
+async def test_times_and_days_that_are_not_in_the_sheet_are_removed() -> None:
     right = swim(heatStartTime="09:12", sessionDate="2026-03-07")
-    (found,) = (await read(saying(right))).events
+    (found,) = (await read(model_answer(right))).events
     assert (found.heat_start_time, str(found.session_date)) == ("09:12", "2026-03-07")
     for wrong in ("9:12", "21:12", "5:45 PM"):
-        (found,) = (await read(saying(swim(heatStartTime=wrong, sessionDate="2031-01-01")))).events
+        (found,) = (
+            await read(model_answer(swim(heatStartTime=wrong, sessionDate="2031-01-01")))
+        ).events
         assert (found.heat_start_time, found.session_date) == (None, None)
 
 
 @pytest.mark.parametrize("time", ["25:06", "24:00", "09:99"])
-async def test_what_is_no_time_of_a_day_is_no_start_though_the_sheet_has_it(time: str) -> None:
+async def test_an_impossible_time_of_day_in_the_sheet_is_not_accepted_as_a_start(time: str) -> None:
     text = TEXT.replace("09:12 AM", time)
-    (found,) = (await read(saying(swim(heatStartTime=time)), text)).events
+    (found,) = (await read(model_answer(swim(heatStartTime=time)), text)).events
     assert found.heat_start_time is None
 
 
-async def test_an_answer_without_a_true_swim_is_that_the_swimmer_is_not_there() -> None:
-    for answer in (saying(), saying(swim(lane=8))):
+async def test_an_answer_without_a_confirmed_swim_means_that_the_swimmer_is_not_found() -> None:
+    for answer in (model_answer(), model_answer(swim(lane=8))):
         with pytest.raises(SwimmerNotFound):
             await read(answer)
 
@@ -123,7 +127,7 @@ async def test_an_answer_without_a_true_swim_is_that_the_swimmer_is_not_there() 
     "answer",
     [b"", b"{}", b"[]", b'{"choices": []}', b'{"choices": [{"message": {"content": "Sorry"}}]}'],
 )
-async def test_an_answer_of_another_form_is_a_failure(answer: bytes) -> None:
+async def test_an_answer_in_the_wrong_format_fails_the_extraction(answer: bytes) -> None:
     with pytest.raises(ExtractionFailed):
         await read(answer)
 
@@ -139,7 +143,7 @@ async def test_an_answer_of_another_form_is_a_failure(answer: bytes) -> None:
         (401, "NOT_ALLOWED", False),
     ],
 )
-async def test_an_error_of_the_endpoint_is_left_to_the_queue(
+async def test_an_error_of_the_endpoint_has_the_code_and_kind_of_its_status(
     status: int, code: str, transient: bool
 ) -> None:
     with pytest.raises(Exception) as raised:
@@ -149,15 +153,15 @@ async def test_an_error_of_the_endpoint_is_left_to_the_queue(
     assert "sk-secret" not in failure.message + failure.detail
 
 
-async def test_the_question_has_the_text_the_name_and_the_form_of_the_answer() -> None:
-    asked: list[Any] = []
+async def test_the_request_contains_the_text_the_name_and_the_schema_of_the_answer() -> None:
+    requests: list[Any] = []
 
     async def answer(body: bytes) -> bytes:
-        asked.append(json.loads(body))
-        return saying(swim())
+        requests.append(json.loads(body))
+        return model_answer(swim())
 
     await read(answer)
-    (question,) = asked
-    said = question["messages"][-1]["content"]
-    assert "Jane Doe" in said and TEXT in said
+    (question,) = requests
+    prompt = question["messages"][-1]["content"]
+    assert "Jane Doe" in prompt and TEXT in prompt
     assert "eventNumber" in json.dumps(question["response_format"])

@@ -1,4 +1,4 @@
-"""The API to the letter: what is answered, in which words."""
+"""The API: responses, error codes and messages."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from apps.heatsync.answers import told
+from apps.heatsync.answers import error_response
 from apps.heatsync.models import Extraction
 from apps.heatsync.reader import find_swims, read_sheet
 from batchmill import DatabaseUnavailable
@@ -19,13 +19,13 @@ from tests.library.tools import one, until
 from tests.notify.mailbox import Mailbox
 from tests.service.tools import make_key
 
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
 FIRST, SECOND, *_ = SHEETS.items()
 
 ASKER = """select user_agent, referrer, client_address
     from heatsync.askers join batchmill.batches on id = batch_id"""
 
-# How many of a batch's extractions had been begun and not ended, at most.
+# The maximum number of extractions of a batch that ran at the same time.
 OVERLAP = """select max(running) from (
     select sum(change) over (order by number) as running from (
         select number, case type when 'job_started' then 1 else -1 end as change
@@ -56,7 +56,7 @@ SWIM = {
 }  # fmt: skip
 
 
-async def test_a_batch_from_its_form_to_its_schedule(heatsync: HeatSync) -> None:
+async def test_a_submitted_batch_returns_a_schedule(heatsync: HeatSync) -> None:
     answer = await heatsync.submit(SWIMMER, FIRST, SECOND)
     made = answer.json()
     assert list(made) == ["success", "batchId", "totalJobs", "streamUrl", "estimatedTime"]
@@ -72,26 +72,26 @@ async def test_a_batch_from_its_form_to_its_schedule(heatsync: HeatSync) -> None
     assert all(set(swim) >= SWIM for swim in results["events"])
     assert results["failedSources"] == []
 
-    found = await heatsync.get(f"/api/batch/{made['batchId']}")
-    assert set(found) == {"success", "batch", "jobs"}
-    assert set(found["batch"]) == BATCH
-    assert all(set(job) == JOB for job in found["jobs"])
-    assert found["batch"]["status"] == "completed"
-    assert {(job["status"], job["stage"]) for job in found["jobs"]} == {("completed", "done")}
+    state = await heatsync.get(f"/api/batch/{made['batchId']}")
+    assert set(state) == {"success", "batch", "jobs"}
+    assert set(state["batch"]) == BATCH
+    assert all(set(job) == JOB for job in state["jobs"])
+    assert state["batch"]["status"] == "completed"
+    assert {(job["status"], job["stage"]) for job in state["jobs"]} == {("completed", "done")}
 
 
-@pytest.mark.parametrize("seen_by", ["/api/batch/{}", "/api/batch/{}/results"])
-async def test_an_unknown_batch_is_not_found(seen_by: str, heatsync: HeatSync) -> None:
-    for id in (NOBODY, "nonsense"):
+@pytest.mark.parametrize("path", ["/api/batch/{}", "/api/batch/{}/results"])
+async def test_an_unknown_batch_is_not_found(path: str, heatsync: HeatSync) -> None:
+    for id in (UNKNOWN, "nonsense"):
         async with heatsync.client() as client:
-            answer = await client.get(seen_by.format(id))
+            answer = await client.get(path.format(id))
             assert answer.status_code == 404
             assert answer.json() == {"success": False, "error": "Batch not found"}
 
 
-async def test_what_is_not_there_is_not_found(heatsync: HeatSync) -> None:
+async def test_unknown_batches_jobs_and_codes_are_not_found(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
-    for path in (f"/api/batch/{NOBODY}/cancel", f"/api/batch/{NOBODY}/retry"):
+    for path in (f"/api/batch/{UNKNOWN}/cancel", f"/api/batch/{UNKNOWN}/retry"):
         answer = await heatsync.post(path)
         assert (answer.status_code, answer.json()["error"]) == (404, "Batch not found")
     for job in ("0", "999999", "x", "9" * 30):
@@ -102,7 +102,7 @@ async def test_what_is_not_there_is_not_found(heatsync: HeatSync) -> None:
             assert (await client.get(f"/api/result/{code}")).status_code == 404
 
 
-async def test_what_cannot_be_a_batch_is_refused_and_leaves_nothing(
+async def test_an_invalid_batch_is_refused_and_stores_nothing(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
     many = [(f"{n}.pdf", b"%PDF-") for n in range(250)]
@@ -132,10 +132,9 @@ async def test_what_cannot_be_a_batch_is_refused_and_leaves_nothing(
     assert one(sql, "select count(*) from batchmill.artifacts where state = 'kept'") == (0,)
 
 
-async def test_uploads_are_held_to_the_quota_of_storage(
+async def test_uploads_over_the_storage_quota_are_refused(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
-    """15 files of 3 MB passed a quota of 1 MB."""
     sql.execute("insert into batchmill.quotas (tenant, storage_bytes) values ('*', 1000000)")
     files = [(f"{n}.pdf", b"%PDF-1.7" + bytes([n]) * 300_000) for n in range(5)]
     answer = await heatsync.submit("Ada", *files)
@@ -143,7 +142,7 @@ async def test_uploads_are_held_to_the_quota_of_storage(
     assert one(sql, "select sum(stored_bytes) <= 1000000 from batchmill.usage") == (True,)
 
 
-async def test_what_is_no_form_is_refused(heatsync: HeatSync) -> None:
+async def test_a_body_that_is_not_a_form_is_refused(heatsync: HeatSync) -> None:
     for kind in (
         "application/json",
         "text/plain",
@@ -166,7 +165,7 @@ async def test_what_is_no_form_is_refused(heatsync: HeatSync) -> None:
         ({str(n): "x" for n in range(2_000)}, "BAD_REQUEST"),
     ],
 )
-async def test_a_form_without_files_is_told_what_is_missing(
+async def test_the_error_for_a_form_without_files_names_what_is_missing(
     heatsync: HeatSync, fields: dict[str, str], error: str
 ) -> None:
     async with heatsync.client() as client:
@@ -174,15 +173,15 @@ async def test_a_form_without_files_is_told_what_is_missing(
     assert (answer.status_code, answer.json()["error"]) == (400, error)
 
 
-async def test_fields_that_come_twice_or_are_too_long_together_are_refused(
+async def test_repeated_fields_and_fields_that_are_too_long_in_total_are_refused(
     heatsync: HeatSync,
 ) -> None:
     half = "x" * 600_000
     for fields, status, word in (
-        ([("swimmer", "Doe, Jane"), ("swimmer", "Doe, Jim")], 400, "swimmer comes twice"),
-        ([("urls", "[]"), ("urls", "[]")], 400, "urls comes twice"),
-        ([("swimmer", half), ("urls", half)], 413, "The field urls has more"),
-        # What nobody asks for is passed over.
+        ([("swimmer", "Doe, Jane"), ("swimmer", "Doe, Jim")], 400, "swimmer occurs twice"),
+        ([("urls", "[]"), ("urls", "[]")], 400, "urls occurs twice"),
+        ([("swimmer", half), ("urls", half)], 413, "The field urls is larger"),
+        # Unknown fields are ignored.
         ([("other", half), ("other", half)], 400, "Swimmer name is required."),
     ):
         async with heatsync.client() as client:
@@ -192,7 +191,9 @@ async def test_fields_that_come_twice_or_are_too_long_together_are_refused(
         assert word in answer.json()["message"]
 
 
-async def test_what_the_api_does_not_have_is_told_in_its_own_form(heatsync: HeatSync) -> None:
+async def test_unknown_paths_and_methods_are_answered_in_the_format_of_the_api(
+    heatsync: HeatSync,
+) -> None:
     async with heatsync.client() as client:
         unknown = await client.get("/api/nothing")
         wrong = await client.get("/api/batch/x/cancel")
@@ -201,14 +202,14 @@ async def test_what_the_api_does_not_have_is_told_in_its_own_form(heatsync: Heat
     assert unknown.json() == {
         "success": False,
         "error": "NOT_FOUND",
-        "message": "The API has no GET /api/nothing; /docs says what it has.",
+        "message": "The API has no GET /api/nothing. See /docs for what it has.",
     }
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
     assert wrong.json()["error"] == "METHOD_NOT_ALLOWED"
     assert elsewhere.json() == {"detail": "Not Found"}
 
 
-async def test_a_form_that_is_sent_again_gives_the_same_batch(
+async def test_a_form_that_is_sent_again_with_its_key_returns_the_same_batch(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
     key: dict[str, Any] = {"Idempotency-Key": "made-up"}
@@ -221,7 +222,7 @@ async def test_a_form_that_is_sent_again_gives_the_same_batch(
     await heatsync.post(f"/api/batch/{first}/cancel")
 
 
-async def test_a_form_that_is_sent_thirty_times_at_once_holds_nobody_up(
+async def test_thirty_concurrent_requests_with_one_key_do_not_block_other_requests(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
     key: dict[str, Any] = {"Idempotency-Key": "made-up"}
@@ -233,18 +234,18 @@ async def test_a_form_that_is_sent_thirty_times_at_once_holds_nobody_up(
         ]
         for _ in range(10):
             async with asyncio.timeout(5):
-                assert "error" in await heatsync.get(f"/api/batch/{NOBODY}")
+                assert "error" in await heatsync.get(f"/api/batch/{UNKNOWN}")
     (batch,) = set(await asyncio.gather(*sent))
     assert one(sql, "select count(*) from batchmill.batches") == (1,)
     await heatsync.post(f"/api/batch/{batch}/cancel")
 
 
-def test_who_is_to_come_back_later_is_told_when() -> None:
-    answer = told(DatabaseUnavailable("The password is wrong."), "/api/batch/extract")
+def test_an_unavailable_database_is_answered_with_retry_after() -> None:
+    answer = error_response(DatabaseUnavailable("The password is wrong."), "/api/batch/extract")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
 
-async def test_an_upload_that_hangs_does_not_keep_the_server_from_leaving(
+async def test_a_hanging_upload_does_not_prevent_the_server_from_stopping(
     heatsync: HeatSync,
 ) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", heatsync.port)
@@ -253,26 +254,26 @@ async def test_an_upload_that_hangs_does_not_keep_the_server_from_leaving(
         b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
     )
     await writer.drain()
-    await heatsync.get(f"/api/batch/{NOBODY}")
+    await heatsync.get(f"/api/batch/{UNKNOWN}")
     async with asyncio.timeout(20):
         assert await heatsync.end(signal.SIGTERM) in (0, -signal.SIGTERM)
     writer.close()
 
 
-async def test_an_address_counts_once(heatsync: HeatSync) -> None:
+async def test_a_repeated_url_counts_once(heatsync: HeatSync) -> None:
     url = "https://192.0.2.1/a.pdf"
     answer = await heatsync.submit(SWIMMER, FIRST, urls=[url, f"{url}#page=2", url])
     assert answer.json()["totalJobs"] == 2
 
 
-async def test_fifteen_of_which_some_are_the_same_are_not_too_many(heatsync: HeatSync) -> None:
+async def test_repeated_urls_do_not_count_against_the_limit_of_a_batch(heatsync: HeatSync) -> None:
     urls = [f"https://192.0.2.1/{n % 15}.pdf" for n in range(30)]
     answer = await heatsync.submit(SWIMMER, urls=urls)
     assert answer.json()["totalJobs"] == 15
     await heatsync.post(f"/api/batch/{answer.json()['batchId']}/cancel")
 
 
-async def test_the_same_sheet_has_the_same_code(heatsync: HeatSync) -> None:
+async def test_the_same_sheet_and_swimmer_have_the_same_share_code(heatsync: HeatSync) -> None:
     first = await heatsync.batch(SWIMMER, FIRST)
     (source,) = (await heatsync.results(first))["sources"]
     second = await heatsync.batch(SWIMMER.upper(), ("other-name.pdf", FIRST[1]))
@@ -286,7 +287,7 @@ async def test_the_same_sheet_has_the_same_code(heatsync: HeatSync) -> None:
     assert len(shared["events"]) == shared["eventCount"] == source["eventCount"]
 
 
-async def test_of_two_that_are_the_same_in_one_batch_one_is_new(heatsync: HeatSync) -> None:
+async def test_only_one_of_two_identical_sheets_in_a_batch_is_new(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST, ("again.pdf", FIRST[1]))
     await heatsync.events(batch)
     jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
@@ -294,34 +295,34 @@ async def test_of_two_that_are_the_same_in_one_batch_one_is_new(heatsync: HeatSy
     assert jobs[0]["resultCode"] == jobs[1]["resultCode"]
 
 
-async def test_a_bad_sheet_fails_alone_and_says_why(heatsync: HeatSync) -> None:
+async def test_an_unreadable_sheet_fails_alone_with_its_reason(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST, BAD)
     results = await heatsync.results(batch)
     (failed,) = results["failedSources"]
     assert set(failed) == {"sequence", "filename", "errorMessage", "retriable"}
     assert (failed["sequence"], failed["filename"], failed["retriable"]) == (2, BAD[0], False)
     assert results["totalEvents"] > 0
-    found = await heatsync.get(f"/api/batch/{batch}")
-    assert found["batch"]["status"] == "partial"
-    assert found["jobs"][1]["errorCode"] == "INVALID_PDF"
-    assert found["jobs"][1]["stage"] == "failed"
+    state = await heatsync.get(f"/api/batch/{batch}")
+    assert state["batch"]["status"] == "partial"
+    assert state["jobs"][1]["errorCode"] == "INVALID_PDF"
+    assert state["jobs"][1]["stage"] == "failed"
 
 
-async def test_someone_who_is_not_in_the_sheet(heatsync: HeatSync) -> None:
+async def test_a_swimmer_who_is_not_in_the_sheet_is_not_found(heatsync: HeatSync) -> None:
     batch = await heatsync.batch("Nobody Atall", FIRST)
     await heatsync.events(batch)
     (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
     assert (job["errorCode"], job["retriable"]) == ("SWIMMER_NOT_FOUND", False)
 
 
-async def test_failed_ones_are_retried_alone_or_together(start: Start) -> None:
-    busy: dict[str, Answer] = {f"/{name}.pdf": 503 for name in "ab"}
-    async with serving(busy) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
-        batch = await heatsync.batch(SWIMMER, BAD, urls=[web.url + path for path in busy])
+async def test_failed_sheets_can_be_retried_one_by_one_or_together(start: Start) -> None:
+    unavailable: dict[str, Answer] = {f"/{name}.pdf": 503 for name in "ab"}
+    async with serving(unavailable) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+        batch = await heatsync.batch(SWIMMER, BAD, urls=[web.url + path for path in unavailable])
         await heatsync.events(batch)
         jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
         assert [job["retriable"] for job in jobs] == [False, True, True]
-        web.answers = dict.fromkeys(busy, FIRST[1])
+        web.answers = dict.fromkeys(unavailable, FIRST[1])
         at = f"/api/batch/{batch}/jobs/{jobs[1]['id']}/retry"
         assert (await heatsync.post(at)).json() == {"success": True}
         await heatsync.events(batch)
@@ -334,7 +335,9 @@ async def test_failed_ones_are_retried_alone_or_together(start: Start) -> None:
         assert answer.status_code == 404
 
 
-async def test_a_batch_is_not_retried_for_ever(start: Start, sql: psycopg.Connection[Any]) -> None:
+async def test_the_number_of_retries_of_a_batch_is_limited(
+    start: Start, sql: psycopg.Connection[Any]
+) -> None:
     async with serving({"/a.pdf": 503}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
         await heatsync.events(batch)
@@ -345,7 +348,7 @@ async def test_a_batch_is_not_retried_for_ever(start: Start, sql: psycopg.Connec
             assert (answer.status_code, answer.json()["error"]) == (409, "TOO_MANY_RETRIES")
 
 
-async def test_sheets_are_fetched_by_their_addresses(start: Start) -> None:
+async def test_sheets_are_downloaded_from_their_urls(start: Start) -> None:
     answers = {"/Heat%20Sheet.pdf": FIRST[1], "/page.pdf": b"<html><body>Login</body></html>"}
     async with (
         serving(answers) as web,
@@ -360,14 +363,14 @@ async def test_sheets_are_fetched_by_their_addresses(start: Start) -> None:
     assert [job["errorCode"] for job in jobs] == [None, "INVALID_PDF", "NOT_FOUND"]
 
 
-async def test_a_server_that_gives_no_pdf_is_told_in_words_for_parents(start: Start) -> None:
+async def test_a_failed_download_has_a_code_and_a_message_with_advice(start: Start) -> None:
     answers: dict[str, Answer] = {"/403": 403, "/418": 418, "/410": 410, "/503": 503, "/429": 429}
     async with serving(answers) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
         batch = await heatsync.batch(SWIMMER, urls=[web.url + path for path in (*answers, "/404")])
         await heatsync.events(batch)
         jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
-    told = {job["filename"]: (job["errorCode"], job["retriable"]) for job in jobs}
-    assert told == {
+    errors = {job["filename"]: (job["errorCode"], job["retriable"]) for job in jobs}
+    assert errors == {
         "403": ("NOT_ALLOWED", False),
         "418": ("NOT_ALLOWED", False),
         "410": ("NOT_FOUND", False),
@@ -378,34 +381,39 @@ async def test_a_server_that_gives_no_pdf_is_told_in_words_for_parents(start: St
     assert all(job["error"].endswith("download the PDF and choose it here.") for job in jobs)
 
 
-async def test_addresses_of_this_machine_are_not_fetched(heatsync: HeatSync) -> None:
+async def test_urls_of_this_machine_are_refused(heatsync: HeatSync) -> None:
     async with serving({"/a.pdf": FIRST[1]}) as web:
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
         await heatsync.events(batch)
         answer = await heatsync.post("/api/meets/discover", {"url": f"{web.url}/a.pdf"})
-        assert web.asked == []
+        assert web.requested == []
     (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
     assert job["errorCode"] == "ADDRESS_REFUSED"
     assert (answer.status_code, answer.json()["error"]) == (422, "ADDRESS_REFUSED")
 
 
-async def test_a_server_that_is_busy_is_asked_again_after_a_second(start: Start) -> None:
+async def test_a_download_that_fails_with_503_is_retried_after_a_second(start: Start) -> None:
     asked = 0
 
-    async def busy(_: bytes) -> bytes | int:
+    async def unavailable(_: bytes) -> bytes | int:
         nonlocal asked
         asked += 1
         return FIRST[1] if asked > 1 else 503
 
-    async with serving({"/a.pdf": busy}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+    async with (
+        serving({"/a.pdf": unavailable}) as web,
+        start(HEATSYNC_ALLOWED=web.address) as heatsync,
+    ):
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
         events = await heatsync.events(batch)
         (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
-    assert any("Trying again in 1 s" in event.get("message", "") for event in events)
+    assert any("Retrying in 1 s" in event.get("message", "") for event in events)
     assert (events[-1]["completedJobs"], job["retryCount"]) == (1, 1)
 
 
-async def test_the_batch_keeps_who_asked(heatsync: HeatSync, sql: psycopg.Connection[Any]) -> None:
+async def test_the_sender_of_a_batch_is_stored(
+    heatsync: HeatSync, sql: psycopg.Connection[Any]
+) -> None:
     headers = {
         "User-Agent": "Swim/1",
         "Referer": "https://club.example/",
@@ -415,13 +423,15 @@ async def test_the_batch_keeps_who_asked(heatsync: HeatSync, sql: psycopg.Connec
     assert one(sql, ASKER) == ("Swim/1", "https://club.example/", "127.0.0.1")
 
 
-async def test_a_trusted_proxy_is_believed(start: Start, sql: psycopg.Connection[Any]) -> None:
+async def test_the_address_comes_from_a_trusted_proxy(
+    start: Start, sql: psycopg.Connection[Any]
+) -> None:
     async with start(BATCHMILL_TRUSTED_PROXIES="127.0.0.0/8") as heatsync:
         await heatsync.batch(SWIMMER, FIRST, **{"X-Forwarded-For": "9.9.9.9, 1.1.1.1"})
     assert one(sql, ASKER)[2] == "1.1.1.1"
 
 
-async def test_without_mail_nobody_is_promised_any(heatsync: HeatSync) -> None:
+async def test_notifications_are_refused_if_mail_is_not_configured(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
     answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
     assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
@@ -436,7 +446,7 @@ async def test_without_mail_nobody_is_promised_any(heatsync: HeatSync) -> None:
         assert (answer.status_code, answer.json()["success"]) == (422, False)
 
 
-async def test_what_nobody_can_store_is_refused(heatsync: HeatSync) -> None:
+async def test_text_that_cannot_be_stored_is_refused(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
     async with heatsync.client() as client:
         for path, text in (
@@ -449,11 +459,11 @@ async def test_what_nobody_can_store_is_refused(heatsync: HeatSync) -> None:
             assert (answer.status_code, answer.json()["success"]) == (400, False)
             assert answer.headers["Cache-Control"] == "no-store"
         assert (await client.get("/api/result/a%00b")).status_code == 400
-        # The server bounds what strangers send as `batchmill serve` does for a mill.
+        # The server has the same limits as `batchmill serve` for a mill.
         assert (await client.get("/", headers={"X": "x" * 70_000})).status_code == 431
 
 
-async def test_a_calendar_counts_what_it_leaves_out(heatsync: HeatSync) -> None:
+async def test_a_calendar_counts_the_swims_that_it_leaves_out(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
     swims = (await heatsync.results(batch))["events"]
     untimed = sum(not swim["heatStartTime"] for swim in swims)
@@ -464,7 +474,7 @@ async def test_a_calendar_counts_what_it_leaves_out(heatsync: HeatSync) -> None:
     assert answer.text.count("BEGIN:VEVENT") == len(swims) - untimed
 
 
-async def test_limits_are_those_of_the_settings_and_an_operator_changes_them(
+async def test_limits_come_from_the_settings_and_an_operator_can_change_them(
     start: Start, sql: psycopg.Connection[Any]
 ) -> None:
     async with (
@@ -482,7 +492,7 @@ async def test_limits_are_those_of_the_settings_and_an_operator_changes_them(
     assert changed["slots"] == 7
 
 
-def mailing(mailbox: Mailbox) -> dict[str, str]:
+def mail_settings(mailbox: Mailbox) -> dict[str, str]:
     return {
         "BATCHMILL_SMTP_URL": mailbox.url,
         "BATCHMILL_MAIL_FROM": "HeatSync <heats@club.example>",
@@ -490,8 +500,8 @@ def mailing(mailbox: Mailbox) -> dict[str, str]:
     }
 
 
-async def test_a_mail_has_the_link_and_nothing_that_was_typed(start: Start) -> None:
-    async with Mailbox() as mailbox, start(**mailing(mailbox)) as heatsync:
+async def test_a_mail_has_the_link_and_no_text_from_users(start: Start) -> None:
+    async with Mailbox() as mailbox, start(**mail_settings(mailbox)) as heatsync:
         batch = await heatsync.batch("Buy at evil.example", FIRST)
         answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
         assert answer.json() == {"success": True}
@@ -504,8 +514,8 @@ async def test_a_mail_has_the_link_and_nothing_that_was_typed(start: Start) -> N
     assert "evil" not in mail.as_string() and "heatsync.receive" not in mail.as_string()
 
 
-async def test_a_batch_tells_five_addresses_and_no_more(start: Start) -> None:
-    async with Mailbox() as mailbox, start(**mailing(mailbox)) as heatsync:
+async def test_a_batch_notifies_at_most_five_addresses(start: Start) -> None:
+    async with Mailbox() as mailbox, start(**mail_settings(mailbox)) as heatsync:
         at = f"/api/batch/{await heatsync.batch(SWIMMER, FIRST)}/notify"
         for n in (0, 1, 2, 3, 4, 0):
             answer = await heatsync.post(at, {"email": f"{n}@example.com"})
@@ -516,22 +526,25 @@ async def test_a_batch_tells_five_addresses_and_no_more(start: Start) -> None:
     assert "5@example.com" not in {mail["To"] for mail in mailbox.mails}
 
 
-async def test_without_an_address_of_its_own_the_server_promises_no_mail(start: Start) -> None:
-    async with Mailbox() as mailbox, start(**mailing(mailbox) | {"BATCHMILL_PUBLIC_URL": ""}) as it:
+async def test_notifications_are_refused_without_a_public_url(start: Start) -> None:
+    async with (
+        Mailbox() as mailbox,
+        start(**mail_settings(mailbox) | {"BATCHMILL_PUBLIC_URL": ""}) as it,
+    ):
         batch = await it.batch(SWIMMER, FIRST)
         answer = await it.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
     assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
 
 
-async def test_a_model_reads_what_it_is_given(start: Start) -> None:
-    """It says what the layout says, so it is believed."""
+async def test_a_sheet_can_be_read_with_a_model(start: Start) -> None:
+    """The model returns what the layout reader returns, so all of it is confirmed."""
     truth = find_swims(read_sheet(FIRST[1]).swims, SWIMMER)
-    busy = 1
+    failures_left = 1
 
     async def answer(body: bytes) -> bytes | int:
-        nonlocal busy
-        if busy:
-            busy -= 1
+        nonlocal failures_left
+        if failures_left:
+            failures_left -= 1
             return 529
         assert SWIMMER in json.loads(body)["messages"][-1]["content"]
         content = Extraction(
@@ -551,7 +564,7 @@ async def test_a_model_reads_what_it_is_given(start: Start) -> None:
     assert results["sources"][0]["meetName"] == "A meet"
 
 
-async def test_a_pdf_that_unpacks_to_more_than_there_may_be_is_its_own_trouble(
+async def test_a_pdf_that_decompresses_to_too_much_memory_fails_alone(
     heatsync: HeatSync,
 ) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST, ("bomb.pdf", bomb()))
@@ -561,12 +574,12 @@ async def test_a_pdf_that_unpacks_to_more_than_there_may_be_is_its_own_trouble(
     assert (job["errorCode"], job["retryCount"]) == ("EXTRACTION_FAILED", 0)
 
 
-async def test_a_large_body_is_not_taken(heatsync: HeatSync) -> None:
+async def test_a_large_body_is_refused(heatsync: HeatSync) -> None:
     answer = await heatsync.post("/api/meets/discover", {"url": "x" * 100_000})
     assert (answer.status_code, answer.json()["error"]) == (413, "TOO_LARGE")
 
 
-async def test_batches_of_others_are_not_found(
+async def test_batches_of_other_applications_are_not_found(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
     (made,) = one(sql, "select batchmill.submit('heatsync.forget', '[{}]')")
@@ -576,7 +589,7 @@ async def test_batches_of_others_are_not_found(
         assert (answer.status_code, answer.json()["error"]) == (404, "Batch not found")
 
 
-async def test_no_more_than_three_of_a_batch_are_read_at_once(
+async def test_at_most_three_sheets_of_a_batch_are_read_at_once(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
     batch = await heatsync.batch(SWIMMER, *fifteen())

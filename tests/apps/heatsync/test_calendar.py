@@ -1,4 +1,4 @@
-"""The calendar, read back by the library that phones' importers are like."""
+"""The calendar, parsed with a library for iCalendar."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def entries(*swims: dict[str, Any]) -> list[Any]:
     return list(Calendar.from_ical(calendar(swims, NOW)).walk("VEVENT"))
 
 
-def test_an_entry_says_who_swims_what_where_and_when() -> None:
+def test_an_entry_has_swimmer_event_heat_lane_and_time() -> None:
     (entry,) = entries(swim())
     assert entry["summary"] == "Jane Doe - E12 H3 L4 - 100 Free"
     assert entry["description"] == "Spring; Meet, 2026"
@@ -37,25 +37,25 @@ def test_an_entry_says_who_swims_what_where_and_when() -> None:
     assert (begins, begins.tzinfo) == (datetime(2026, 3, 7, 9, 12), None)
 
 
-def test_times_are_floating() -> None:
+def test_times_have_no_time_zone() -> None:
     assert b"DTSTART:20260307T091200\r\n" in calendar([swim()], NOW)
 
 
-def test_it_reminds_ten_minutes_before() -> None:
+def test_an_entry_has_a_reminder_ten_minutes_before() -> None:
     (alarm,) = entries(swim())[0].walk("VALARM")
     assert alarm["trigger"].dt == timedelta(minutes=-10)
 
 
-def test_what_has_no_time_is_left_out() -> None:
+def test_swims_without_a_day_or_a_time_are_left_out() -> None:
     assert entries(swim(heatStartTime=None), swim(sessionDate=None)) == []
 
 
-def test_the_same_swim_is_the_same_entry() -> None:
+def test_the_same_swim_has_the_same_uid() -> None:
     first, second, other = entries(swim(), swim(), swim(heatNumber=4))
     assert first["uid"] == second["uid"] != other["uid"]
 
 
-def test_a_final_is_another_entry_than_its_prelim() -> None:
+def test_a_final_and_its_prelim_have_different_uids() -> None:
     prelim, final = entries(swim(round="Prelims"), swim(round="Finals", heatStartTime="17:12"))
     assert prelim["uid"] != final["uid"]
 
@@ -71,5 +71,5 @@ def test_a_final_is_another_entry_than_its_prelim() -> None:
         ("Something else", "Something else"),
     ],
 )
-def test_events_are_called_as_swimmers_call_them(event: str, short: str) -> None:
+def test_names_of_events_are_shortened(event: str, short: str) -> None:
     assert short_name(event) == short

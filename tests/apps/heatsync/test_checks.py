@@ -1,4 +1,4 @@
-"""What does not fit together is told."""
+"""Inconsistent sheets produce warnings."""
 
 import pytest
 
@@ -9,7 +9,7 @@ ROW = "   1  Doe, Jane               11  ABC             28.11"
 OTHER = "   1  Roe, Ann                11  ABC             28.11"
 
 
-def test_heats_that_are_missing():
+def test_missing_heats_are_reported():
     sheet = read(f"""\
         Event 1  Girls 50 Yard Free
         {LANES}
@@ -19,7 +19,7 @@ def test_heats_that_are_missing():
     assert sheet.warnings == ["Event 1 has 4 heats, but these are not on the sheet: 1, 3, 4."]
 
 
-def test_heats_that_do_not_agree():
+def test_heats_that_disagree_on_their_number_are_reported():
     sheet = read(f"""\
         Event 1  Girls 50 Yard Free
         {LANES}
@@ -30,10 +30,10 @@ def test_heats_that_do_not_agree():
         Heat 3 of 3  Finals
         {ROW}
     """)
-    assert sheet.warnings == ["Event 1 has heats that do not agree on how many there are."]
+    assert sheet.warnings == ["The heats of event 1 state different numbers of heats."]
 
 
-def test_a_lane_that_is_there_twice():
+def test_a_lane_that_appears_twice_is_reported():
     sheet = read(f"""\
         Event 1  Girls 50 Yard Free
         {LANES}
@@ -42,18 +42,20 @@ def test_a_lane_that_is_there_twice():
         {OTHER}
     """)
     assert len(sheet.swims) == 2
-    assert sheet.warnings == ["Event 1, heat 1, lane 1 is there 2 times: Doe, Jane and Roe, Ann."]
+    assert sheet.warnings == ["Event 1, heat 1, lane 1 occurs 2 times: Doe, Jane and Roe, Ann."]
 
 
-def test_two_events_of_one_number():
-    """As when two meets are put into one file. Each keeps its name and its heats."""
+def test_two_events_with_the_same_number_are_reported():
+    """A file may contain two meets. Each event keeps its name and its heats."""
     first = f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  Finals\n{ROW}"
     sheet = read_sheet(paper([(first,), (first.replace("Girls", "Boys"),)]))
     assert [swim.event_name for swim in sheet.swims] == ["Girls 50 Yard Free", "Boys 50 Yard Free"]
-    assert sheet.warnings == ["There are 2 events 1: Girls 50 Yard Free and Boys 50 Yard Free."]
+    assert sheet.warnings == [
+        "2 events have the number 1: Girls 50 Yard Free and Boys 50 Yard Free."
+    ]
 
 
-def test_a_list_of_all_events_may_stand_before_them():
+def test_a_list_of_events_before_the_program_is_ignored():
     order = "Order of Events\nEvent 1  Girls 8&U 25 Free\nEvent 2  Girls 50 Free"
     program = f"Event 2  Girls 10 & Under 50 Yard Freestyle\n{LANES}\nHeat 1 of 1  Finals\n{ROW}"
     sheet = read_sheet(paper([(order,), (program,)]))
@@ -61,7 +63,7 @@ def test_a_list_of_all_events_may_stand_before_them():
     assert sheet.warnings == []
 
 
-def test_alternates_do_not_swim():
+def test_alternates_are_left_out():
     sheet = read(f"""\
         Event 1  Girls 50 Yard Free
         {LANES}
@@ -74,7 +76,7 @@ def test_alternates_do_not_swim():
     assert sheet.warnings == ["The alternates of event 1 were left out."]
 
 
-def test_an_event_that_is_not_seeded_yet():
+def test_an_event_that_is_not_seeded_yet_is_reported():
     sheet = read(f"""\
         Event 1  Girls 50 Yard Free
         {LANES}
@@ -85,12 +87,14 @@ def test_an_event_that_is_not_seeded_yet():
         {ROW}
     """)
     assert [(swim.heat_number, swim.lane) for swim in sheet.swims] == [(1, 1), (None, None)]
-    assert sheet.warnings == ["Event 2 has swimmers without a heat and a lane."]
+    assert sheet.warnings == ["Event 2 has swimmers without a heat and lane."]
 
 
 @pytest.mark.parametrize("header", [LANES, ""])
 @pytest.mark.parametrize("heat", ["Manga {} de 2", "Ht {} - Finals", "Heat two of {}"])
-def test_a_sheet_whose_heats_are_not_understood_is_no_psych_sheet(header: str, heat: str):
+def test_a_sheet_whose_heats_are_not_understood_is_not_taken_for_a_psych_sheet(
+    header: str, heat: str
+):
     rows = [f"{heat.format(1)}", ROW, ROW.replace("1 ", "2 ", 1), f"{heat.format(2)}", OTHER]
     body = "\n".join(["Event 1  Girls 50 Yard Free", header, *rows])
     try:
@@ -103,7 +107,7 @@ def test_a_sheet_whose_heats_are_not_understood_is_no_psych_sheet(header: str, h
 
 @pytest.mark.parametrize("header", [LANES, ""])
 @pytest.mark.parametrize("round", ["Finals", "Prelims", "Timed Finals"])
-def test_an_event_of_one_heat_may_name_only_its_round(header: str, round: str):
+def test_an_event_with_one_heat_may_have_only_a_round_as_heading(header: str, round: str):
     first = f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  {round}\n{ROW}"
     second = f"Event 2  Boys 50 Yard Free\n{header}\n{round}\n{OTHER}"
     sheet = read(f"{first}\n{second}")
@@ -114,7 +118,7 @@ def test_an_event_of_one_heat_may_name_only_its_round(header: str, round: str):
     assert sheet.warnings == []
 
 
-def test_prelims_and_finals_may_both_have_no_more_than_their_names():
+def test_prelims_and_finals_with_one_heat_each_may_have_only_a_round_as_heading():
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nPrelims\n{ROW}\nFinals\n{OTHER}")
     assert [(swim.round, swim.heat_number) for swim in sheet.swims] == [
         ("Prelims", 1),
@@ -124,14 +128,14 @@ def test_prelims_and_finals_may_both_have_no_more_than_their_names():
 
 
 @pytest.mark.parametrize("rows", [f"{OTHER}\nHeat 2 of 2\n{OTHER}", OTHER.replace(" 1 ", "11 ", 1)])
-def test_or_else_it_is_told(rows: str):
+def test_a_round_as_the_only_heading_is_reported_if_it_may_have_more_heats(rows: str):
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nFinals\n{rows}")
     assert sheet.warnings == [
-        'Event 1 has lanes below "Finals" without a heat. They were taken to be of heat 1.'
+        'Event 1 has lanes below "Finals" without a heat. They are shown as heat 1.'
     ]
 
 
-def test_a_round_may_stand_below_its_heat():
+def test_a_round_may_be_printed_below_its_heat():
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 3 of 3\nPrelims\n{ROW}")
     assert [swim.heat_number for swim in sheet.swims] == [3]
 

@@ -1,4 +1,4 @@
-"""Pages of columns, and heats that begin in one and end in another."""
+"""Pages with columns, and heats that continue in another column."""
 
 import io
 
@@ -58,7 +58,7 @@ EXPECTED = [
     ],
 )
 def test_a_heat_at_the_top_of_a_column_belongs_to_the_event_it_names(heading: str):
-    """The column before ends with another event, and there is no header to go by."""
+    """The column before ends with another event, and this column has no header."""
     sheet = read(FIRST, f"{heading}\n{LAST}")
     assert heats(sheet) == EXPECTED
     assert {swim.event_name for swim in sheet.swims} == {
@@ -68,7 +68,7 @@ def test_a_heat_at_the_top_of_a_column_belongs_to_the_event_it_names(heading: st
     assert sheet.warnings == []
 
 
-def test_a_heat_that_is_cut_in_two_is_one():
+def test_a_heat_that_is_split_over_two_columns_is_one_heat():
     one, two = LAST.split("\n")
     heading = "Heat 3   Timed Finals   (#12 Girls 11-12 50 SC Meter Freestyle)"
     sheet = read_sheet(paper([(FIRST, f"{heading}\n{one}"), (f"{heading}\n{two}",)]))
@@ -76,7 +76,7 @@ def test_a_heat_that_is_cut_in_two_is_one():
     assert sheet.warnings == []
 
 
-def test_columns_without_a_heading_are_where_they_were_on_the_page_before():
+def test_a_column_without_a_heading_has_the_position_of_the_previous_page():
     one, two = LAST.split("\n")
     heading = "Heat 3   Timed Finals   (#12 Girls 11-12 50 SC Meter Freestyle)"
     other = f"Event 14  Boys 50 Yard Freestyle\n{LANES}\nHeat 1 of 1  Finals\n" + one
@@ -93,8 +93,8 @@ def test_a_page_without_a_title_may_begin_with_lanes():
     assert heats(sheet) == [*EXPECTED, ("14", 1, 1, "Foe, Fay")]
 
 
-def test_every_page_may_have_its_columns_elsewhere():
-    """As when the sheets of two sessions are put into one file."""
+def test_every_page_may_have_its_columns_at_other_positions():
+    """A file may contain the sheets of several sessions."""
     left = Canvas(file := io.BytesIO(), pagesize=(700, 800))
     for number, x in enumerate((20, 60, 35), start=1):
         left.setFont("Courier", 8)
@@ -111,7 +111,7 @@ def test_every_page_may_have_its_columns_elsewhere():
     ]
 
 
-def test_three_columns_may_have_their_labels_at_the_top_only():
+def test_three_columns_may_have_labels_only_at_the_top():
     one, two, three = (
         f"{LANES}\n#{number} Boys 50 Yard Freestyle\nHeat 1 of 1  Finals\n{LAST}"
         for number in (1, 2, 3)
@@ -121,7 +121,7 @@ def test_three_columns_may_have_their_labels_at_the_top_only():
     assert sheet.warnings == []
 
 
-def test_labels_may_meet():
+def test_labels_may_have_no_gap_between_them():
     rows = [f"{LANES}\n#{number} Boys 50 Yard Freestyle\n{LAST}" for number in (1, 2)]
     glued = [row.replace("Lane  Name", "  LaneName") for row in rows]
     sheet = read(*(row.replace("Freestyle\n", "Freestyle\nHeat 1 of 1  Finals\n") for row in glued))
@@ -129,8 +129,8 @@ def test_labels_may_meet():
     assert sheet.warnings == []
 
 
-def test_a_label_may_run_over_the_one_before():
-    """The team below that one is no standard before the time."""
+def test_a_label_may_overlap_the_one_before():
+    """The team below the overlapped label must not be read as a standard."""
     canvas = Canvas(file := io.BytesIO(), pagesize=(400, 400))
     canvas.setFont("Times-Roman", 7)
     labels = [(20, "Carril"), (42, "Nombre"), (132, "Edad"), (150, "Equipo")]
@@ -141,8 +141,8 @@ def test_a_label_may_run_over_the_one_before():
         [(20, "Serie   1 of 1   Finales")],
         fields,
     ]
-    for row, stretches in enumerate(rows):
-        for x, text in stretches:
+    for row, fields_of_row in enumerate(rows):
+        for x, text in fields_of_row:
             canvas.drawString(x, 300 - 10 * row, text)
     canvas.save()
     (swim,) = read_sheet(file.getvalue()).swims
@@ -150,8 +150,8 @@ def test_a_label_may_run_over_the_one_before():
     assert (swim.seed_time, swim.standard) == ("NT", None)
 
 
-def test_labels_of_two_columns_may_stand_in_one_row():
-    """On a psych sheet nothing but their order tells where the second ones begin."""
+def test_labels_of_two_columns_may_be_in_one_row():
+    """On a psych sheet, only the order of the labels shows where the second column begins."""
     swimmers = f"""\
 Event 1  Girls 50 Yard Freestyle
       Name                   Age  Team            Seed Time
@@ -165,7 +165,7 @@ Event 2  Girls 200 Yard Medley Relay
 
 
 @pytest.mark.parametrize("again", ["", "(Event 1  Girls 50 Yard Freestyle)\n"])
-def test_ranks_stand_left_of_the_labels_that_begin_a_column(again: str):
+def test_ranks_left_of_the_first_label_belong_to_the_column(again: str):
     labels = "      Name                   Age  Team            Seed Time"
     others = """\
    3  Poe, Amy                11  ABC             28.17
@@ -181,20 +181,20 @@ def test_ranks_stand_left_of_the_labels_that_begin_a_column(again: str):
     assert len(sheet.warnings) == 1
 
 
-def test_a_swimmer_who_is_called_lane_is_no_column():
+def test_a_swimmer_named_lane_does_not_start_a_column():
     rows = FIRST.replace("Roe, Ann ", "Lane, Name").replace("Poe, Amy   ", "Heat, Event")
     assert len(read(rows).swims) == 4
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
-def test_turned_pages_are_read_as_people_see_them(rotation: int):
+def test_rotated_pages_are_read(rotation: int):
     pages = [(FIRST, f"Heat 3  Finals  (#12 Girls 11-12 50 SC Meter Freestyle)\n{LAST}")]
     assert heats(read_sheet(paper(pages, rotation=rotation))) == EXPECTED
 
 
 @pytest.mark.parametrize("name", ["AVERY, Tom W", "Van Featherstonehaugh, Annabella"])
-def test_letters_that_are_drawn_one_by_one_are_words(name: str):
-    """Also where a name runs over the age beside it, which was drawn before."""
+def test_letters_that_are_drawn_one_by_one_form_words(name: str):
+    """The second name overlaps the age, which is drawn first."""
     canvas = Canvas(file := io.BytesIO(), pagesize=(700, 800))
     canvas.setFont("Times-Roman", 9)
     fields = [(190, "AVA Team"), (280, "1:02.33"), (160, "W12"), (40, name), (20, "1")]
@@ -205,8 +205,8 @@ def test_letters_that_are_drawn_one_by_one_are_words(name: str):
         [(20, "Heat 1 of 1  Finals")],
         fields,
     ]
-    for row, stretches in enumerate(rows):
-        for x, text in stretches:
+    for row, fields_of_row in enumerate(rows):
+        for x, text in fields_of_row:
             for at, letter in enumerate(text):
                 if letter != " ":
                     canvas.drawString(x + canvas.stringWidth(text[:at]), 700 - 12 * row, letter)
@@ -216,17 +216,17 @@ def test_letters_that_are_drawn_one_by_one_are_words(name: str):
     assert (swim.team, swim.seed_time) == ("AVA Team", "1:02.33")
 
 
-def test_pages_of_something_else_are_left_out():
+def test_other_pages_are_left_out_with_a_warning():
     pages = [("Harbor Swim Club", "welcomes you"), (FIRST,), ("Eat at Al's", "Best fish in town")]
     sheet = read_sheet(paper(pages, title=""))
     assert len(sheet.swims) == 4
     assert [warning for warning in sheet.warnings if "left out" in warning] == [
-        "Nothing on page 1 looks like part of a heat sheet. It was left out.",
-        "Nothing on page 3 looks like part of a heat sheet. It was left out.",
+        "Page 1 does not look like part of a heat sheet and was left out.",
+        "Page 3 does not look like part of a heat sheet and was left out.",
     ]
 
 
-def test_what_stands_around_the_columns_is_not_in_them():
+def test_footers_and_watermarks_are_not_part_of_the_columns():
     canvas = Canvas(file := io.BytesIO(), pagesize=(700, 800))
     canvas.setFont("Courier", 8)
     for row, line in enumerate([*TITLE.split("\n"), "", *FIRST.split("\n")]):

@@ -20,7 +20,7 @@ def headed(*rows: str) -> Sheet:
     return read(BODY, title="\n".join(rows))
 
 
-def test_meet_venue_and_session():
+def test_the_head_has_meet_days_venue_and_session():
     sheet = headed(
         "Riverside Pool - Site License  HY-TEK's MEET MANAGER 8.0 - 9:12 PM  6/24/2025  Page 3",
         "Summer Open 2025 - 6/27/2025 to 6/29/2025",
@@ -39,7 +39,7 @@ def test_meet_venue_and_session():
     "title",
     ["Meet Programme - Saturday PM", "Heat Sheet: Saturday PM", "Saturday PM Heat Sheet"],
 )
-def test_titles_of_sheets(title: str):
+def test_sheets_may_have_different_titles(title: str):
     sheet = headed("Open - 6/27/2025 to 6/29/2025", title)
     assert (sheet.session_title, sheet.venue) == ("Saturday PM", None)
 
@@ -55,12 +55,12 @@ def test_a_session_may_be_named_below_the_title(session: str):
 
 
 @pytest.mark.parametrize("row", ["Welcome to the pool", "Medals are given on Sunday"])
-def test_other_rows_below_the_title_are_no_session(row: str):
+def test_other_rows_below_the_title_are_not_sessions(row: str):
     sheet = headed("Open - 6/27/2025", "Meet Program", row)
     assert sheet.session_title is None
 
 
-def test_who_prints_or_permits_a_meet_is_no_venue():
+def test_the_licensee_and_the_sanction_are_not_the_venue():
     sheet = headed(
         "Harbor Swim Club",
         "Open - 6/27/2025 to 6/29/2025",
@@ -79,7 +79,7 @@ def test_two_pages_may_be_printed_side_by_side():
     assert headed(*rows).venue == "Walla Walla"
 
 
-def test_the_days_may_stand_below_the_name():
+def test_the_days_may_be_below_the_name():
     sheet = headed("Harbor Swim Club", "Open", "6/27/2025 to 6/29/2025", "Meet Program - Sunday")
     assert (sheet.meet_name, sheet.venue) == ("Open", None)
     assert sheet.swims[0].session_date == date(2025, 6, 29)
@@ -111,16 +111,14 @@ def test_the_days_may_stand_below_the_name():
         ("14 al 16 de noviembre de 2025", date(2025, 11, 14), date(2025, 11, 16)),
     ],
 )
-def test_days_are_written_as_the_computer_does_that_printed_them(
-    days: str, first: date, last: date
-):
+def test_days_are_read_in_many_formats(days: str, first: date, last: date):
     sheet = headed(f"Open 12 & Under - {days}", "Meet Program - Day 1")
     assert sheet.meet_name == "Open 12 & Under"
     assert sheet.date_range == (first, last)
     assert sheet.warnings == []
 
 
-def test_other_dates_on_the_sheet_tell_what_comes_first():
+def test_other_dates_on_the_sheet_show_whether_the_month_comes_first():
     software = "HY-TEK's MEET MANAGER 8.0 - 9:12 PM  {}  Page 3"
     for printed, expected in (("26/06/2025", date(2025, 7, 6)), ("6/26/2025", date(2025, 6, 7))):
         sheet = headed(software.format(printed), "Open - 6/7/2025", "Meet Program")
@@ -128,18 +126,16 @@ def test_other_dates_on_the_sheet_tell_what_comes_first():
         assert sheet.warnings == []
 
 
-def test_the_weekday_of_a_session_tells_it_too():
+def test_the_weekday_of_a_session_shows_whether_the_month_comes_first():
     sheet = headed("Open - 6/7/2025", "Meet Program - Sunday")
     assert sheet.swims[0].session_date == date(2025, 7, 6)
     assert sheet.warnings == []
 
 
-def test_or_else_the_month_does_with_a_warning():
+def test_an_ambiguous_date_is_read_with_the_month_first_and_a_warning():
     sheet = headed("Open - 6/7/2025", "Meet Program")
     assert sheet.swims[0].session_date == date(2025, 6, 7)
-    assert [warning[:45] for warning in sheet.warnings] == [
-        "The dates of the meet can be read in two ways"
-    ]
+    assert [warning[:35] for warning in sheet.warnings] == ["The dates of the meet are ambiguous"]
 
 
 @pytest.mark.parametrize(
@@ -182,17 +178,17 @@ def test_a_session_is_on_the_day_that_its_title_names(title: str, day: int):
         "Sat & Sun",
     ],
 )
-def test_or_else_on_the_first_day_with_a_warning(title: str):
+def test_a_session_without_a_clear_day_is_on_the_first_day_with_a_warning(title: str):
     sheet = headed("Open - 6/27/2025 to 6/29/2025", f"Meet Program - {title}")
     assert sheet.swims[0].session_date == date(2025, 6, 27)
     (warning,) = sheet.warnings
-    assert f'on which day "{title}" is' in warning and "2025-06-27" in warning
+    assert f'the date of "{title}".' in warning and "2025-06-27" in warning
 
 
 def test_a_sheet_without_dates_has_no_days():
     sheet = headed("Open", "Meet Program")
     assert (sheet.meet_name, sheet.date_range, sheet.swims[0].session_date) == ("Open", None, None)
-    assert sheet.warnings == ["The sheet does not say on which days the meet is."]
+    assert sheet.warnings == ["The sheet does not state the dates of the meet."]
 
 
 def test_a_file_may_have_several_sessions():

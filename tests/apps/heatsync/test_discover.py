@@ -37,7 +37,7 @@ async def found_at(web: Web, path: str) -> list[tuple[str, Any]]:
     return [(link.url.removeprefix(web.url), link.name) for link in links]
 
 
-async def test_pdfs_are_listed_once_and_the_likely_ones_first(web: Web) -> None:
+async def test_pdfs_are_listed_once_and_likely_sheets_first(web: Web) -> None:
     assert await found_at(web, "/meet/") == [
         ("/meet/files/heats-1.PDF", "Heat sheet Session 1"),
         ("https://other.example/psych.pdf?v=2", "Psych"),
@@ -46,31 +46,31 @@ async def test_pdfs_are_listed_once_and_the_likely_ones_first(web: Web) -> None:
     ]
 
 
-async def test_the_page_has_a_title(web: Web) -> None:
+async def test_the_title_of_the_page_is_returned(web: Web) -> None:
     title, _ = await sheets_at(f"{web.url}/meet/", fetcher_for(web), "ada")
     assert title == "Spring Meet"
 
 
-async def test_the_address_of_a_pdf_is_that_pdf(web: Web) -> None:
+async def test_the_url_of_a_pdf_returns_that_pdf(web: Web) -> None:
     assert await found_at(web, "/sheet.pdf") == [("/sheet.pdf", "sheet.pdf")]
 
 
-async def test_an_address_inside_is_refused(web: Web) -> None:
+async def test_a_private_address_is_refused(web: Web) -> None:
     with pytest.raises(AddressRefused):
         await sheets_at(f"{web.url}/meet/", Fetcher(), "ada")
 
 
-async def test_what_is_no_page_is_refused(web: Web) -> None:
-    with pytest.raises(Refusal, match="no web page"):
+async def test_a_response_that_is_not_html_is_refused(web: Web) -> None:
+    with pytest.raises(Refusal, match="not a web page"):
         await sheets_at(f"{web.url}/data", fetcher_for(web), "ada")
 
 
-async def test_pdfs_are_found_behind_any_number_of_other_links(web: Web) -> None:
+async def test_pdfs_are_found_after_many_other_links(web: Web) -> None:
     menu = b"<html><body>" + b'<a href="x.html">x</a>' * 1_000 + b'<a href="heats.pdf">Heats</a>'
     web.answers = {"/meet/": menu}
     assert await found_at(web, "/meet/") == [("/meet/heats.pdf", "Heats")]
 
 
-async def test_what_was_found_before_a_broken_mark_is_kept(web: Web) -> None:
+async def test_pdfs_before_invalid_markup_are_kept(web: Web) -> None:
     web.answers = {"/meet/": b'<html><body><a href="heats.pdf">Heats</a> <![ x'}
     assert await found_at(web, "/meet/") == [("/meet/heats.pdf", "Heats")]

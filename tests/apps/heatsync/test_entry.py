@@ -1,4 +1,4 @@
-"""What somebody with a key of the engine's API can do to visitors: nothing."""
+"""Another tenant with a key of the engine's API cannot harm visitors."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.apps.heatsync.sheets import SHEETS, SWIMMER
 from tests.service.tools import finished, make_key
 
 FIRST = next(iter(SHEETS.items()))
-MADE_UP = "0" * 64
+INVENTED = "0" * 64
 EXTRACTION = {
     "swimmerName": SWIMMER,
     "meetName": "A meet that never was",
@@ -22,7 +22,7 @@ EXTRACTION = {
 
 
 def mallory(heatsync: HeatSync, sql: psycopg.Connection[Any]) -> httpx.AsyncClient:
-    """Another tenant, who has a key."""
+    """A client with the key of another tenant."""
     headers = {"Authorization": f"Bearer {make_key(sql, 'mallory')}"}
     return heatsync.client(headers=headers)
 
@@ -36,36 +36,36 @@ async def upload(client: httpx.AsyncClient, content: bytes) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "task", ["heatsync.keep", "heatsync.extract", "heatsync.ask", "heatsync.download"]
 )
-async def test_nobody_begins_with_a_later_stage(
+async def test_no_tenant_can_submit_to_a_later_stage(
     heatsync: HeatSync, sql: psycopg.Connection[Any], task: str
 ) -> None:
-    """A made-up schedule would be given to every visitor who has that sheet."""
+    """Otherwise an invented schedule would be shown to every visitor with that sheet."""
     async with mallory(heatsync, sql) as client:
         file = await upload(client, b"anything")
         sheet = {
             "swimmer": SWIMMER,
             "filename": "a.pdf",
-            "file": {"artifact": file["id"], "sha256": MADE_UP},
+            "file": {"artifact": file["id"], "sha256": INVENTED},
             "extraction": EXTRACTION,
         }
         answer = await client.post("/mill/v1/batches", json={"task": task, "items": [sheet]})
     assert (answer.status_code, answer.json()["code"]) == (403, "not_an_entry_point")
 
 
-async def test_a_checksum_that_is_made_up_is_not_believed(
+async def test_a_checksum_in_the_payload_is_ignored(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
-    """Nor can it be used to read what a visitor's sheet said, or to answer for that sheet."""
+    """It can neither be used to read a visitor's extraction nor to replace it."""
     batch = await heatsync.batch(SWIMMER, FIRST)
-    said = (await heatsync.results(batch))["events"]
+    events = (await heatsync.results(batch))["events"]
     async with mallory(heatsync, sql) as client:
         file = await upload(client, b"%PDF-1.7 something else %%EOF")
-        found = sql.execute("select sha256 from heatsync.extractions").fetchone()
-        assert found is not None
+        row = sql.execute("select sha256 from heatsync.extractions").fetchone()
+        assert row is not None
         given = {
             "swimmer": SWIMMER,
             "filename": "a.pdf",
-            "file": {"artifact": file["id"], "sha256": found[0]},
+            "file": {"artifact": file["id"], "sha256": row[0]},
             "extraction": EXTRACTION,
         }
         body = {"task": "heatsync.receive", "items": [given]}
@@ -75,12 +75,12 @@ async def test_a_checksum_that_is_made_up_is_not_believed(
     assert results["results"] == []
     assert [each["code"] for each in results["failed"]] == ["INVALID_PDF"]
     again = await heatsync.batch(SWIMMER, FIRST)
-    assert (await heatsync.results(again))["events"] == said
+    assert (await heatsync.results(again))["events"] == events
     count = sql.execute("select count(*) from heatsync.extractions").fetchone()
     assert count == (1,)
 
 
-async def test_who_brings_the_same_file_gets_what_it_says(
+async def test_a_tenant_that_uploads_the_same_file_gets_the_stored_extraction(
     heatsync: HeatSync, sql: psycopg.Connection[Any]
 ) -> None:
     await heatsync.results(await heatsync.batch(SWIMMER, FIRST))
@@ -92,6 +92,6 @@ async def test_who_brings_the_same_file_gets_what_it_says(
         await finished(client, made)
         results = (await client.get(f"/mill/v1/batches/{made['id']}/results")).json()
         assert results["results"][0]["result"]["cached"]
-        # It is not a visitor's batch, so nobody sees it by its link.
+        # It is not a visitor's batch, so its link does not show it.
         answer = await client.get(f"/api/batch/{made['id']}")
     assert answer.status_code == 404

@@ -1,4 +1,4 @@
-"""Files that cannot be read say so, in a sentence for whoever chose them."""
+"""Files that cannot be read raise an error with a sentence for users."""
 
 import io
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def drawn(draw: Callable[[Canvas], object], **options: Any) -> bytes:
 
 
 def many_pages(count: int) -> bytes:
-    """One page, so many times."""
+    """A PDF that contains the same page `count` times."""
     kids = b" ".join([b"3 0 R"] * count)
     return pdf_of(
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -51,8 +51,8 @@ def many_pages(count: int) -> bytes:
         (b"hello", InvalidPdf, "not a PDF"),
         (b"\x89PNG\r\n\x1a\n" + bytes(5000), InvalidPdf, "not a PDF"),
         (b"%PDF-1.4 and nothing else %%EOF", InvalidPdf, "damaged"),
-        (WHOLE[: len(WHOLE) // 2], InvalidPdf, "cut off"),
-        (WHOLE[:-1500], InvalidPdf, "cut off"),
+        (WHOLE[: len(WHOLE) // 2], InvalidPdf, "incomplete"),
+        (WHOLE[:-1500], InvalidPdf, "incomplete"),
         (
             drawn(
                 lambda canvas: canvas.drawString(9, 9, "secret"), encrypt=StandardEncryption("x")
@@ -75,7 +75,9 @@ def many_pages(count: int) -> bytes:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_wrong_with_a_file(pdf: bytes, error: type[HeatSyncError], word: str):
+def test_an_unreadable_file_raises_an_error_with_the_reason(
+    pdf: bytes, error: type[HeatSyncError], word: str
+):
     with pytest.raises(HeatSyncError) as caught:
         read_sheet(pdf)
     assert type(caught.value) is error
@@ -89,7 +91,7 @@ def test_codes_are_stable():
     assert ScannedPdf().error_code == "INVALID_PDF"
 
 
-def test_results_are_no_heat_sheet():
+def test_results_are_not_accepted_as_a_heat_sheet():
     with pytest.raises(ExtractionFailed, match="results"):
         read(
             """\
@@ -101,14 +103,14 @@ def test_results_are_no_heat_sheet():
         )
 
 
-def test_a_path_will_do(tmp_path: Path):
+def test_a_sheet_can_be_read_from_a_path(tmp_path: Path):
     (tmp_path / "sheet.pdf").write_bytes(WHOLE + b"\0\r\n" * 2000)
     assert read_sheet(tmp_path / "sheet.pdf") == read_sheet(WHOLE)
 
 
 @settings(max_examples=40)
 @given(st.data())
-def test_whatever_a_file_has_in_it_it_is_read_or_refused(data: st.DataObject):
+def test_a_damaged_file_is_read_or_raises_a_heatsync_error(data: st.DataObject):
     pdf = bytearray(WHOLE)
     for _ in range(data.draw(st.integers(1, 20))):
         pdf[data.draw(st.integers(0, len(pdf) - 1))] = data.draw(st.integers(0, 255))

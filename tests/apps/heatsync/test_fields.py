@@ -1,8 +1,8 @@
-"""Fields that happen to meet are told apart."""
+"""Adjacent fields without a gap are split."""
 
 import pytest
 
-from apps.heatsync.reader.fields import unglued
+from apps.heatsync.reader.fields import split_fields
 from apps.heatsync.reader.header import find_headers
 from apps.heatsync.reader.words import Word
 
@@ -10,11 +10,13 @@ LETTER = 5.0
 
 
 def row(text: str) -> list[Word]:
-    """A letter is as wide as any other. `|` is where another stretch goes on without a gap, and two
-    spaces are between stretches."""
+    """All letters have the same width. Two spaces separate spans.
+
+    `|` separates two spans without a gap.
+    """
     words, x = [], 0.0
-    for span, stretch in enumerate(text.split("  ")):
-        for word in stretch.split(" "):
+    for span, part in enumerate(text.split("  ")):
+        for word in part.split(" "):
             plain = word.replace("|", "")
             if plain:
                 seam = max(word.rfind("|"), 0)
@@ -43,9 +45,9 @@ LABELS = row("Lane  Name               Age  Team      Seed Time")
         ("   1  Doe, Jane              H2O       28.11", "1 Doe, Jane H2O 28.11"),
     ],
 )
-def test_below_labels(text: str, expected: str):
+def test_fields_below_labels_are_split(text: str, expected: str):
     (header,) = find_headers(LABELS)
-    assert " ".join(word.text for word in unglued(row(text), header)) == expected
+    assert " ".join(word.text for word in split_fields(row(text), header)) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,5 +58,5 @@ def test_below_labels(text: str, expected: str):
         ("1 Doe, Jane 12 OSW23 28.11", "1 Doe, Jane 12 OSW23 28.11"),
     ],
 )
-def test_without_labels(text: str, expected: str):
-    assert " ".join(word.text for word in unglued(row(text), None)) == expected
+def test_fields_without_labels_are_split(text: str, expected: str):
+    assert " ".join(word.text for word in split_fields(row(text), None)) == expected

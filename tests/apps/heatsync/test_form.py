@@ -1,4 +1,4 @@
-"""What is handed in, before anything is stored."""
+"""The fields of the submitted form."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from apps.heatsync.form import name_in, swimmer_in, urls_in
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n\t"])
-def test_a_name_is_needed(text: str) -> None:
+def test_a_name_is_required(text: str) -> None:
     with pytest.raises(Refusal, match=r"Swimmer name is required\."):
         swimmer_in(text)
 
 
-def test_a_name_is_kept_as_it_is_but_for_its_spaces() -> None:
+def test_spaces_in_a_name_are_normalised() -> None:
     assert swimmer_in("  Zoë   O’Neil-Smith ") == "Zoë O’Neil-Smith"
 
 
@@ -24,22 +24,22 @@ def test_a_name_is_kept_as_it_is_but_for_its_spaces() -> None:
         "[" * 100_000, '["https://a.example/' + "x" * 3_000 + '"]', "true", "12",
     ],
 )  # fmt: skip
-def test_what_is_no_list_of_urls_is_refused(text: str) -> None:
+def test_an_invalid_list_of_urls_is_refused(text: str) -> None:
     with pytest.raises(Refusal) as refused:
         urls_in(text)
     assert b"INVALID_URLS" in refused.value.answer.body
 
 
 @pytest.mark.parametrize("text", ["", "  ", "[]"])
-def test_there_may_be_none(text: str) -> None:
+def test_the_list_of_urls_may_be_empty(text: str) -> None:
     assert urls_in(text) == []
 
 
-def test_each_counts_once() -> None:
+def test_duplicate_urls_count_once() -> None:
     given = '["https://a.example/1.pdf", " https://a.example/1.pdf#page=2", "http://b.example/"]'
     assert urls_in(given) == ["https://a.example/1.pdf", "http://b.example/"]
 
 
-def test_a_file_is_called_as_its_address_ends() -> None:
+def test_the_name_of_a_file_is_the_last_part_of_its_url() -> None:
     assert name_in("https://a.example/meets/Heat%20Sheet.pdf?x=1") == "Heat Sheet.pdf"
     assert name_in("https://a.example/") == "a.example"

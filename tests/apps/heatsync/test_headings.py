@@ -1,4 +1,4 @@
-"""Events, heats and rounds."""
+"""Headings of events, heats and rounds."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def rounds(sheet: Sheet) -> list[tuple[str | None, int | None, int | None]]:
         ("Evento 3 Hombres 800 CL Metro Estilo Libre", "3", "Hombres 800 CL Metro Estilo Libre"),
     ],
 )
-def test_titles_of_events(text: str, number: str, name: str):
+def test_headings_of_events_are_read(text: str, number: str, name: str):
     heading = event_heading(text)
     assert heading and (heading.number, heading.name) == (number, name)
 
@@ -50,22 +50,22 @@ def test_titles_of_events(text: str, number: str, name: str):
         ("Heat 1 of 4 Finals (25:06.33 or faster)", None),
     ],
 )
-def test_starts_are_hours_of_the_day(text: str, start: str | None):
+def test_starts_are_times_of_day_in_24_hour_format(text: str, start: str | None):
     heading = heat_heading(text)
     assert heading and (heading.start, heading.round) == (start, "Finals")
 
 
 @pytest.mark.parametrize("start", ["25:06", "24:00", "09:60 AM", "13:05 AM"])
 @pytest.mark.parametrize("rest", ["Finals", "(#1 Girls 50 Yard Free)"])
-def test_what_is_no_time_of_a_day_is_told_and_no_start(start: str, rest: str):
+def test_an_impossible_time_of_day_is_reported_and_is_not_a_start(start: str, rest: str):
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Starts at {start} {rest}\n{ROW}")
     assert [(swim.heat_number, swim.heat_start_time) for swim in sheet.swims] == [(1, None)]
     assert sheet.warnings == [
-        f'Event 1, heat 1 has no time to start: "Starts at {start}" is no time of a day.'
+        f'Event 1, heat 1 has no start time: "Starts at {start}" is not a time of day.'
     ]
 
 
-def test_nor_is_it_below_the_heat():
+def test_an_impossible_time_of_day_below_the_heat_is_not_a_start():
     starts = "Starts at 25:06"
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Finals\n{starts}\n{ROW}")
     assert [(swim.heat_number, swim.heat_start_time) for swim in sheet.swims] == [(1, None)]
@@ -87,23 +87,25 @@ def test_nor_is_it_below_the_heat():
         ("Serie 2 of 13 Finales Inicia a las 09:30 AM", 2, 13, "Finales"),
     ],
 )
-def test_headings_of_heats(text: str, number: int, of: int | None, round: str):
+def test_headings_of_heats_are_read(text: str, number: int, of: int | None, round: str):
     heading = heat_heading(text)
     assert heading and (heading.number, heading.of, heading.round) == (number, of, round)
 
 
 @pytest.mark.parametrize("text", ["Event 5 follows in 25 minutes", "Heat 3 is delayed"])
-def test_sentences_are_no_headings(text: str):
+def test_sentences_are_not_read_as_headings(text: str):
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1 of 1  Finals\n{ROW}\n{text}")
     assert [(swim.event_number, swim.heat_number) for swim in sheet.swims] == [("1", 1)]
     assert not_understood(sheet) == [text]
 
 
-def test_two_heats_may_share_a_number():
+def test_two_heats_may_have_the_same_number_with_letters():
     heats = f"Heat 1A of 1  Finals\n{ROW}\nHeat 1B of 1  Finals\n{ROW}"
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\n{heats}")
     assert rounds(sheet) == [("Finals", 1, 1)] * 2
-    assert sheet.warnings == ["Event 1 has heats with letters, which are shown without: 1A, 1B."]
+    assert sheet.warnings == [
+        "Event 1 has heats with letters. They are shown without the letter: 1A, 1B."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_two_heats_may_share_a_number():
         "      Lunch Break until 1:00 PM",
     ],
 )
-def test_what_is_about_no_lane_is_not_told(note: str):
+def test_notes_between_lanes_are_ignored(note: str):
     other = ROW.replace("1", "2", 1)
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Finals\n{ROW}\n{note}\n{other}")
     assert [swim.lane for swim in sheet.swims] == [1, 2]
@@ -128,12 +130,12 @@ def test_what_is_about_no_lane_is_not_told(note: str):
 
 
 @pytest.mark.parametrize("text", ["*** Heat 2 ***", "--- Finals ---", "=== Event 2 ===", "** Ht 2"])
-def test_headings_are_not_hidden_among_notes(text: str):
+def test_headings_are_not_ignored_as_notes(text: str):
     sheet = read(f"Event 1  Girls 50 Yard Free\n{LANES}\nHeat 1  Finals\n{ROW}\n{text}")
     assert not_understood(sheet) == [text]
 
 
-def test_finals_with_letters_are_heats_in_the_order_they_are_swum():
+def test_finals_with_letters_are_numbered_in_their_order():
     sheet = read(f"""\
         Event 5  Women 100 LC Meter Butterfly
         {LANES.replace("Seed", "Prelim")}
@@ -151,7 +153,7 @@ def test_finals_with_letters_are_heats_in_the_order_they_are_swum():
 @pytest.mark.parametrize(
     ("first", "second"), [("B Final", "A Final"), ("Consolation Heat", "Championship Heat")]
 )
-def test_finals_may_be_named_in_other_ways(first: str, second: str):
+def test_finals_may_have_other_names(first: str, second: str):
     sheet = read(f"""\
         Event 5  Women 100 LC Meter Butterfly
         {LANES}
@@ -165,7 +167,7 @@ def test_finals_may_be_named_in_other_ways(first: str, second: str):
     assert not_understood(sheet) == ["A final call"]
 
 
-def test_prelims_and_finals_of_an_event_have_heats_of_their_own():
+def test_heats_of_prelims_and_finals_are_numbered_separately():
     sheet = read(f"""\
         Event 6  Women 100 LC Meter IM
         {LANES}
@@ -195,7 +197,7 @@ def test_prelims_and_finals_of_an_event_have_heats_of_their_own():
     assert sheet.warnings == []
 
 
-def test_records_and_standards_are_notes():
+def test_records_and_standards_are_ignored():
     sheet = read(f"""\
         Event 27  Girls 12 & Under 100 SC Meter IM
                  LEAGUE:  1:04.17  8/15/2019   Jane Doe
@@ -211,8 +213,8 @@ def test_records_and_standards_are_notes():
     assert sheet.warnings == []
 
 
-def test_lanes_without_a_heat_are_not_lost_among_the_notes():
-    """A heading that is not understood must not swallow what follows."""
+def test_lanes_without_a_heat_are_reported():
+    """A heading that is not understood must not hide the lanes after it."""
     sheet = read(f"""\
         {LANES}
         #1 Girls 50 Yard Free
@@ -233,12 +235,12 @@ def test_lanes_without_a_heat_are_not_lost_among_the_notes():
         ("Mixto 12 y menores 100 CL Metro", "Estilo de Espalda"),
     ],
 )
-def test_the_end_of_a_name_may_stand_in_the_next_line(name: str, rest: str):
+def test_the_name_of_an_event_may_continue_in_the_next_line(name: str, rest: str):
     sheet = read(f"Event 1  {name}\n{rest}\n{LANES}\nHeat 1 of 1  Finals\n{ROW}")
     assert [swim.event_name for swim in sheet.swims] == [f"{name} {rest}"]
 
 
-def test_what_a_column_is_too_narrow_for_stands_in_the_next_line():
+def test_headings_in_narrow_columns_continue_in_the_next_line():
     sheet = read(f"""\
         #1 Girls 10 & Under 200 SC Meter Medley
         Relay
@@ -258,8 +260,8 @@ def test_what_a_column_is_too_narrow_for_stands_in_the_next_line():
     assert sheet.warnings == []
 
 
-def test_two_events_may_take_turns():
-    """Their heats are counted together. In brackets stands which heat of which event it is."""
+def test_heats_of_two_events_may_alternate():
+    """Their heats are numbered together. The brackets name the event and its heat."""
     sheet = read(
         f"""\
         Event 21 / 22  Girls / Boys 13-14 800 Free
@@ -290,7 +292,7 @@ def test_two_events_may_take_turns():
         "Heat 2  (Heat 1 Horses 800 Free)",
     ],
 )
-def test_what_follows_a_heading_that_is_not_understood_is_not_put_under_the_one_before(
+def test_lanes_after_an_unknown_heading_do_not_belong_to_the_previous_heading(
     unknown: str,
 ):
     other = ROW.replace("Doe, Jane", "Roe, Anna")

@@ -1,4 +1,4 @@
-"""Names are equal or they are not."""
+"""Names match exactly or not at all, in any spelling."""
 
 import pytest
 from hypothesis import assume, given
@@ -61,7 +61,7 @@ def swim(name: str | None, *, age: int | None = 12, team: str = "ABC", event: in
         ("Zico (Bob)", "Zico (Bob)"),
     ],
 )
-def test_these_are_one(printed: str, asked: str):
+def test_these_names_match(printed: str, asked: str):
     found = [swim(printed), swim(printed, event=2)]
     others = [swim("Other, Olga"), swim("Stein, Al"), swim(None)]
     assert find_swims([*found, *others], asked) == found
@@ -84,14 +84,14 @@ def test_these_are_one(printed: str, asked: str):
         ("Doe, Jane", "12"),
     ],
 )
-def test_these_are_not(printed: str, asked: str):
+def test_these_names_do_not_match(printed: str, asked: str):
     with pytest.raises(SwimmerNotFound) as caught:
         find_swims([swim(printed)], asked)
     assert not isinstance(caught.value, AmbiguousSwimmer)
     assert caught.value.error_code == "SWIMMER_NOT_FOUND"
 
 
-def test_near_misses_are_suggested_and_not_taken():
+def test_similar_names_are_suggested_but_do_not_match():
     swims = [swim("Doe, Jane"), swim("Doe, Jane", event=2), swim("Smith, Al")]
     with pytest.raises(SwimmerNotFound) as caught:
         find_swims(swims, "Jane Dow")
@@ -99,22 +99,22 @@ def test_near_misses_are_suggested_and_not_taken():
     assert str(caught.value) == '"Jane Dow" is not on this sheet. Did you mean Doe, Jane?'
 
 
-def test_a_name_that_several_have_is_an_error_that_lists_them():
+def test_a_name_of_several_swimmers_raises_an_error_that_lists_them():
     swims = [swim("Doe, Jane"), swim("Doe, John", age=14, team="XYZ"), swim("Doe, Jane", event=2)]
     with pytest.raises(AmbiguousSwimmer) as caught:
         find_swims(swims, "Doe")
     assert caught.value.candidates == ["Doe, Jane (12, ABC)", "Doe, John (14, XYZ)"]
     assert caught.value.error_code == "AMBIGUOUS_SWIMMER"
-    assert str(caught.value).endswith('Give the whole name: "Doe, Jane".')
+    assert str(caught.value).endswith('Enter the full name: "Doe, Jane".')
 
 
-def test_two_of_one_name_are_told_apart_by_their_teams():
+def test_the_team_selects_one_of_two_swimmers_with_the_same_name():
     swims = [swim("Lee, Ann", team="BLUE"), swim("Lee, Ann", age=9, team="H2O (Fra)")]
     with pytest.raises(AmbiguousSwimmer) as caught:
         find_swims(swims, "Lee, Ann")
     assert str(caught.value) == (
-        '"Lee, Ann" fits 2 swimmers: Lee, Ann (12, BLUE) or Lee, Ann (9, H2O (Fra)). '
-        'Give the team too: "Lee, Ann (BLUE)".'
+        '"Lee, Ann" matches 2 swimmers: Lee, Ann (12, BLUE) or Lee, Ann (9, H2O (Fra)). '
+        'Enter the name and team: "Lee, Ann (BLUE)".'
     )
     for asked in ("Lee, Ann (BLUE)", "ann lee (Blue)", "Lee (BLUE)", caught.value.candidates[0]):
         assert find_swims(swims, asked) == swims[:1]
@@ -123,15 +123,17 @@ def test_two_of_one_name_are_told_apart_by_their_teams():
 
 
 @pytest.mark.parametrize("team", ["GOLD", "H2O", "BLU", "", "("])
-def test_who_swims_for_another_team_is_someone_else(team: str):
+def test_a_swimmer_of_another_team_does_not_match(team: str):
     with pytest.raises(SwimmerNotFound) as caught:
         find_swims([swim("Lee, Ann", team="BLUE")], f"Lee, Ann ({team})")
     assert caught.value.suggestions == ["Lee, Ann"]
 
 
-def test_two_of_one_name_and_team_are_told_apart_by_their_ages():
+def test_the_age_selects_one_of_two_swimmers_with_the_same_name_and_team():
     swims = [swim("Doe, Jane", age=8), swim("Doe, Jane", age=13)]
-    with pytest.raises(AmbiguousSwimmer, match=r'Give the age too: "Doe, Jane \(8, ABC\)"\.'):
+    with pytest.raises(
+        AmbiguousSwimmer, match=r'Enter the name, age and team: "Doe, Jane \(8, ABC\)"\.'
+    ):
         find_swims(swims, "Jane Doe")
     assert find_swims(swims, "Jane Doe (13)") == swims[1:]
 
@@ -150,19 +152,19 @@ def test_a_relay_may_leave_out_the_initial_and_the_age():
     assert find_swims(swims, "Jane Doe") == swims
 
 
-def test_who_is_called_exactly_so_comes_first():
+def test_an_exact_match_is_preferred():
     swims = [swim("Doe, Jane", team="XYZ"), swim("Doe, Jane A"), swim("Doe Jr., Jane", age=9)]
     assert find_swims(swims, "Jane Doe") == swims[:1]
     assert find_swims(swims, "Jane A Doe") == swims[1:2]
 
 
-def test_the_order_counts_if_both_are_there():
+def test_the_order_of_names_counts_if_both_orders_exist():
     swims = [swim("James Thomas"), swim("Thomas James", age=14)]
     assert find_swims(swims, "Thomas James") == swims[1:]
 
 
 @pytest.mark.parametrize("name", ["Doe, Zoë", "zoe doe", "ZOË  DOE", "Doe, Zoe", "Zoë Doe"])
-def test_names_that_differ_only_in_how_they_are_written_are_one(name: str) -> None:
+def test_spellings_of_one_name_are_equal(name: str) -> None:
     assert normalised(name) == "zoe doe"
     assert is_same_name(name, "Zoë Doe")
 
@@ -178,14 +180,14 @@ def names(draw: st.DrawFn) -> str:
 
 
 @given(names(), names())
-def test_names_that_are_told_apart_are_not_written_as_one(some: str, other: str):
-    # A family name alone is the same as nothing.
+def test_different_names_are_normalised_to_different_texts(some: str, other: str):
+    # Names with only one word are not compared.
     assume(" " in normalised(some).strip() and " " in normalised(other).strip())
     assert is_same_name(some, other) or normalised(some) != normalised(other)
 
 
 @given(WORDS.filter(bool), st.sampled_from(["Lee", "Núñez", "O'Dea"]), NICKNAMES)
-def test_the_order_and_the_case_do_not_change_how_a_name_is_written(
+def test_order_and_case_do_not_change_the_normalised_name(
     words: list[str], family: str, nickname: str
 ):
     first = " ".join(words)
@@ -204,10 +206,10 @@ def test_the_order_and_the_case_do_not_change_how_a_name_is_written(
         ("Lee, Ann (BLUE)", "Lee, Ann"),
     ],
 )
-def test_these_are_not_written_as_one(some: str, other: str):
+def test_these_names_are_normalised_to_different_texts(some: str, other: str):
     assert normalised(some) != normalised(other)
 
 
 @pytest.mark.parametrize("name", ["Doe", "Zoé Roe", "Zo Doe", "Doe, Zoey", ""])
-def test_other_names_are_others(name: str) -> None:
+def test_different_names_are_not_equal(name: str) -> None:
     assert not is_same_name(name, "Zoë Doe")

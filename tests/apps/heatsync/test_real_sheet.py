@@ -1,4 +1,4 @@
-"""A real sheet, read row by row as it was checked by others. It is not ours to copy."""
+"""A real sheet, compared with checked rows. It may not be copied into this repository."""
 
 import json
 import time
@@ -29,7 +29,7 @@ def folder() -> Path:
         folder = parent / "shared" / "fixtures" / "heatsheets"
         if (folder / f"{NAME}.pdf").exists():
             return folder
-    pytest.skip("The real heat sheet is not here.")
+    pytest.skip("The real heat sheet is not available.")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def sheet(folder: Path) -> Sheet:
     return read_sheet(folder / f"{NAME}.pdf")
 
 
-def test_every_row_is_read_exactly_and_no_other(sheet: Sheet, folder: Path):
+def test_exactly_the_expected_rows_are_read(sheet: Sheet, folder: Path):
     rows = json.loads((folder / f"{NAME}.golden.json").read_text())
     expected = [tuple(_text(row[field]) for field in FIELDS) for row in rows]
     found = [_row(swim) for swim in sheet.swims if not swim.relay]
@@ -53,8 +53,8 @@ def test_relays_have_their_teams(sheet: Sheet):
     assert all(swim.team and swim.seed_time and swim.relay_letter == "A" for swim in relays)
 
 
-def test_it_is_quick(folder: Path):
-    """In time of the processor, which does not depend on what else the machine does."""
+def test_a_sheet_is_read_within_two_seconds(folder: Path):
+    """Measures processor time, which does not depend on other load."""
     start = time.process_time()
     read_sheet(folder / f"{NAME}.pdf")
     assert time.process_time() - start < 2

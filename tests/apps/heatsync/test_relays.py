@@ -1,4 +1,4 @@
-"""Relay teams and who swims in them."""
+"""Relay teams and their swimmers."""
 
 from apps.heatsync.reader import Sheet, find_swims
 from tests.apps.heatsync.paper import TEAMS, not_understood, read
@@ -10,7 +10,7 @@ def relay(*rows: str) -> Sheet:
     )
 
 
-def test_swimmers_are_listed_with_numbers():
+def test_swimmers_may_be_listed_with_numbers():
     sheet = relay(
         "   1  ABC Swim Team-NT     X160  A             2:28.11",
         "      1) Doe, Jane A 12      2) Roe, Richard M11",
@@ -34,7 +34,7 @@ def test_swimmers_are_listed_with_numbers():
     assert sheet.warnings == []
 
 
-def test_or_with_their_ages_only():
+def test_swimmers_may_be_listed_with_ages_but_without_numbers():
     sheet = relay(
         "   2  XYZ                         B             NT",
         "      Doe, Jill 12           Roe, Ann W11",
@@ -49,7 +49,7 @@ def test_or_with_their_ages_only():
     assert sheet.warnings == []
 
 
-def test_or_with_nothing_but_their_names():
+def test_swimmers_may_be_listed_by_name_only():
     sheet = relay(
         "   2  XYZ                         B             NT",
         "      Doe, Jill              Van Roe, Ann",
@@ -64,7 +64,7 @@ def test_or_with_nothing_but_their_names():
     assert sheet.warnings == []
 
 
-def test_names_that_meet_the_next_ones_are_told_apart():
+def test_adjacent_names_without_a_gap_are_split():
     sheet = relay(
         "   2  XYZ                         B             NT",
         "      1) Doe, Jillian2) Featherstonehaugh, Annabel11",
@@ -78,7 +78,7 @@ def test_names_that_meet_the_next_ones_are_told_apart():
     ]
 
 
-def test_places_may_be_left_for_names():
+def test_names_may_be_left_blank():
     sheet = relay(
         "   1  XYZ                         B             NT",
         "      1) ____________        2) ____________",
@@ -88,7 +88,7 @@ def test_places_may_be_left_for_names():
     assert sheet.warnings == []
 
 
-def test_who_is_listed_after_the_last_leg_does_not_swim():
+def test_swimmers_after_the_last_leg_are_left_out():
     sheet = relay(
         "   1  XYZ                         B             NT",
         "      1) Doe, Jill           2) Roe, Ann",
@@ -99,7 +99,7 @@ def test_who_is_listed_after_the_last_leg_does_not_swim():
     assert sheet.warnings == ["The alternates of event 5 were left out."]
 
 
-def test_swimmers_of_a_team_that_is_not_understood_are_not_put_into_the_one_before():
+def test_swimmers_of_an_unknown_team_are_not_added_to_the_previous_team():
     sheet = relay(
         "   1  Harbor Park                 A             2:28.11",
         "   2  1234                        A             2:28.11",
@@ -109,7 +109,7 @@ def test_swimmers_of_a_team_that_is_not_understood_are_not_put_into_the_one_befo
     assert len(not_understood(sheet)) == 2
 
 
-def test_a_team_whose_swimmers_are_not_known_is_there_all_the_same():
+def test_a_team_without_swimmers_is_listed():
     sheet = relay(
         "   1  Harbor Park                A             2:28.11",
         "   2",
@@ -122,7 +122,7 @@ def test_a_team_whose_swimmers_are_not_known_is_there_all_the_same():
     assert {swim.swimmer_name for swim in sheet.swims} == {None}
 
 
-def test_the_letter_of_a_relay_is_no_standard():
+def test_the_letter_of_a_relay_is_not_a_standard():
     sheet = read("""\
         Event 5  Mixed 200 LC Meter Medley Relay
         Lane  Team                  RelaySeed Time
@@ -134,7 +134,7 @@ def test_the_letter_of_a_relay_is_no_standard():
         assert (swim.team, swim.relay_letter, swim.standard) == ("Harbor Park", "A", None)
 
 
-def test_what_is_no_swimmer_is_told():
+def test_a_line_without_swimmers_is_reported():
     sheet = relay(
         "   1  Harbor Park                A             2:28.11",
         "      Awards follow, then a break",

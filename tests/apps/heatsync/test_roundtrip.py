@@ -1,4 +1,4 @@
-"""What is made up, drawn and read is what was made up."""
+"""Generated meets are drawn and read, and the result equals the generated data."""
 
 from collections.abc import Iterator
 
@@ -12,14 +12,16 @@ from apps.heatsync.reader.pdf import read_pages
 from apps.heatsync.samples import Layout, Meet, draw, make_meet
 from apps.heatsync.samples.meet import Entry, Event, Heat
 
-# So many that they fill more than a page.
+# Enough events to fill more than one page.
 EVENTS = {1: 4, 2: 12, 3: 18}
 
 
 @pytest.mark.parametrize("columns", EVENTS)
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**9), shows_starts=st.booleans(), splits_heats=st.booleans())
-def test_a_program_comes_back(seed: int, columns: int, shows_starts: bool, splits_heats: bool):
+def test_a_meet_program_is_read_back(
+    seed: int, columns: int, shows_starts: bool, splits_heats: bool
+):
     layout = Layout(columns=columns, shows_starts=shows_starts, splits_heats=splits_heats)
     meet = make_meet(seed, events=EVENTS[columns])
     sheet = read_sheet(draw(meet, layout))
@@ -33,7 +35,7 @@ def test_a_program_comes_back(seed: int, columns: int, shows_starts: bool, split
 
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10**9), columns=st.sampled_from(list(EVENTS)))
-def test_a_psych_sheet_comes_back(seed: int, columns: int):
+def test_a_psych_sheet_is_read_back(seed: int, columns: int):
     layout = Layout(columns=columns, is_psych_sheet=True)
     meet = make_meet(seed, events=EVENTS[columns])
     sheet = read_sheet(draw(meet, layout))
@@ -42,8 +44,8 @@ def test_a_psych_sheet_comes_back(seed: int, columns: int):
 
 
 @pytest.mark.parametrize("columns", EVENTS)
-def test_heats_go_on_in_other_columns_and_on_other_pages(columns: int):
-    """Or the test above would not test much."""
+def test_heats_continue_in_other_columns_and_on_other_pages(columns: int):
+    """Ensures that the tests above cover continued heats."""
     meet = make_meet(1, events=2 * EVENTS[columns])
     pages = list(in_reading_order(read_pages(draw(meet, Layout(columns=columns)))))
     lines = [line for page in pages for line in page.lines]

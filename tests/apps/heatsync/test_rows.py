@@ -1,4 +1,4 @@
-"""Lanes, however they are printed: field by field, or a line at once."""
+"""Rows of lanes, drawn field by field or a line at once."""
 
 import pytest
 
@@ -127,12 +127,12 @@ from tests.apps.heatsync.paper import LANES, not_understood, read, swims
         ),
     ],
 )
-def test_a_swimmer_in_a_lane(row: str, expected: dict[str, object], by_line: bool):
+def test_the_fields_of_a_row_are_read(row: str, expected: dict[str, object], by_line: bool):
     (swim,) = swims(row, by_line=by_line)
     assert {field: getattr(swim, field) for field in expected} == expected
 
 
-def test_two_may_share_a_lane():
+def test_two_swimmers_may_share_a_lane():
     found = swims(
         "  4A  Doe, Jane               11  ABC             1:02.33",
         "  4B  Roe, Ann                11  ABC             1:02.33",
@@ -140,13 +140,13 @@ def test_two_may_share_a_lane():
     assert [(swim.lane, swim.swimmer_name) for swim in found] == [(4, "Doe, Jane"), (4, "Roe, Ann")]
 
 
-def test_below_its_label_a_team_will_do():
+def test_a_row_with_only_name_and_team_is_read_below_labels():
     (swim,) = swims("   4  Doe, Jane                   ABC Swim Team")
     assert (swim.swimmer_name, swim.team, swim.seed_time) == ("Doe, Jane", "ABC Swim Team", None)
 
 
 @pytest.mark.parametrize("label", ["ID ", "ID#", "   "])
-def test_the_number_of_a_swimmer_is_no_part_of_the_name(label: str):
+def test_the_registration_number_is_not_part_of_the_name(label: str):
     sheet = read(f"""\
         Event 1  Girls 50 Yard Freestyle
         Lane  Name                   {label}          Age  Team      Seed Time
@@ -161,7 +161,7 @@ def test_the_number_of_a_swimmer_is_no_part_of_the_name(label: str):
     assert sheet.warnings == []
 
 
-def test_letters_before_teams_and_times_need_no_labels():
+def test_genders_and_standards_are_read_without_labels():
     sheet = read("""\
         Event 1  Girls 50 Yard Freestyle
         Heat 1 of 1  Finals
@@ -177,7 +177,7 @@ def test_letters_before_teams_and_times_need_no_labels():
     assert sheet.warnings == []
 
 
-def test_empty_lanes_are_no_swims():
+def test_empty_lanes_are_left_out():
     found = swims(
         "   1",
         "   2  Doe, Jane               11  ABC             1:02.33",
@@ -187,7 +187,7 @@ def test_empty_lanes_are_no_swims():
     assert [swim.lane for swim in found] == [2]
 
 
-def test_schools_have_years_instead_of_ages():
+def test_school_years_are_read_instead_of_ages():
     found = read("""\
         Event 1  Men 50 Yard Freestyle
         Lane  Name                   Yr   School          Seed Time
@@ -218,7 +218,7 @@ def test_an_association_is_not_part_of_its_team(labels: str, rows: list[str], by
 
 
 @pytest.mark.parametrize("shift", [-4, -2, 3])
-def test_ages_may_stand_beside_their_label(shift: int):
+def test_ages_may_be_beside_their_label(shift: int):
     labels = "Lane  Name                   {}Age{}Team            Seed Time"
     found = read(f"""\
         Event 1  Girls 50 Yard Freestyle
@@ -236,7 +236,7 @@ def test_ages_may_stand_beside_their_label(shift: int):
     assert found.warnings == []
 
 
-def test_without_seed_times_an_age_will_do():
+def test_a_row_without_a_seed_time_is_read_if_it_has_an_age():
     found = read("""\
         Event 1  Men 50 Yard Freestyle
         Lane  Name                   Age  Team
@@ -260,7 +260,7 @@ def test_without_seed_times_an_age_will_do():
         "The pool closes at noon",
     ],
 )
-def test_what_is_not_understood_is_told_and_not_guessed(row: str):
+def test_rows_that_are_not_understood_are_reported(row: str):
     sheet = read(f"""\
         Event 1  Girls 11-12 50 Yard Freestyle
         {LANES}
@@ -272,7 +272,7 @@ def test_what_is_not_understood_is_told_and_not_guessed(row: str):
     assert not_understood(sheet) == [" ".join(row.split())]
 
 
-def test_only_so_many_rows_are_told():
+def test_the_number_of_warnings_is_limited():
     rows = "\n".join(f"        row {number} of a poem" for number in range(50))
     sheet = read(f"""\
         Event 1  Girls 11-12 50 Yard Freestyle

@@ -1,4 +1,4 @@
-"""The sheets that the demo shows."""
+"""The sample sheets of the demo."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def test_the_same_seed_makes_the_same_files():
     assert samples(3) != samples(4)
 
 
-def test_all_can_be_read_but_the_one_that_is_cut_off():
+def test_all_samples_except_the_truncated_one_can_be_read():
     files = samples()
     with pytest.raises(InvalidPdf, match="cut off"):
         read_sheet(files.pop("truncated.pdf"))
@@ -22,7 +22,7 @@ def test_all_can_be_read_but_the_one_that_is_cut_off():
     assert counts == {len(sheets["three-columns.pdf"].swims)}
 
 
-def test_someone_swims_more_than_once():
+def test_a_swimmer_has_at_least_three_swims():
     swims = read_sheet(samples()["two-columns.pdf"]).swims
     found = [
         find_swims(swims, name) for name in {swim.swimmer_name or "?" for swim in swims} - {"?"}

@@ -1,4 +1,4 @@
-"""The stream: every event once, in HeatSync's words, also across breaks and crashes."""
+"""The event stream: each event once, in HeatSync's format, also after reconnects and crashes."""
 
 import signal
 from typing import Any
@@ -34,7 +34,7 @@ async def test_events_are_numbered_without_gaps_and_have_their_fields(heatsync: 
     assert events[-1]["totalEvents"] == (await heatsync.results(batch))["totalEvents"]
 
 
-async def test_what_was_missed_is_replayed(heatsync: HeatSync) -> None:
+async def test_missed_events_are_replayed(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, *SHEETS.items())
     events = await heatsync.events(batch)
     assert await heatsync.events(batch, after=2) == events[2:]
@@ -44,7 +44,7 @@ async def test_what_was_missed_is_replayed(heatsync: HeatSync) -> None:
         assert (await client.get(at, params={"after": "x"})).status_code == 400
 
 
-async def test_what_is_replayed_after_a_retry_is_what_was_sent(start: Start) -> None:
+async def test_events_that_are_replayed_after_a_retry_are_unchanged(start: Start) -> None:
     async with serving({"/a.pdf": 503}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
         batch = await heatsync.batch(SWIMMER, *SHEETS.items(), urls=[f"{web.url}/a.pdf"])
         sent = await heatsync.events(batch)
@@ -57,7 +57,7 @@ async def test_what_is_replayed_after_a_retry_is_what_was_sent(start: Start) -> 
     assert len(again[-1]["results"]) == len(sent[-1]["results"]) + 1 == len(SHEETS) + 1
 
 
-async def test_a_past_that_never_was_gives_the_state(heatsync: HeatSync) -> None:
+async def test_a_number_beyond_the_last_event_returns_the_state(heatsync: HeatSync) -> None:
     batch = await heatsync.batch(SWIMMER, *SHEETS.items())
     await heatsync.events(batch)
     sync, *rest = await heatsync.events(batch, after=10_000)
@@ -86,7 +86,7 @@ async def test_a_cancelled_batch_ends_its_stream(heatsync: HeatSync) -> None:
 
 
 @pytest.mark.timeout(180)
-async def test_a_server_that_is_killed_in_the_middle_loses_and_repeats_nothing(
+async def test_a_killed_server_loses_and_repeats_no_events(
     start: Start, sql: psycopg.Connection[Any]
 ) -> None:
     def ended() -> int:

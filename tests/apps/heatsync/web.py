@@ -1,4 +1,4 @@
-"""A web server on the loopback, for what HeatSync fetches and whom it asks."""
+"""A web server on the loopback interface, for PDFs, pages of meets and the model."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -10,11 +10,11 @@ Answer = bytes | int | Callable[[bytes], Awaitable[bytes | int]]
 
 @dataclass
 class Web:
-    """`answers` by path: a body, a status, or what a body that was sent is answered with."""
+    """`answers` by path: a body, a status, or a function that gets the body of the request."""
 
     answers: Mapping[str, Answer]
     port: int = 0
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -36,7 +36,7 @@ class Web:
         )
         body = await reader.readexactly(length)
         path = head.split()[1]
-        self.asked.append(path)
+        self.requested.append(path)
         answer = self.answers.get(path, 404)
         if callable(answer):
             answer = await answer(body)

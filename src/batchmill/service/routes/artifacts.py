@@ -20,7 +20,7 @@ router = APIRouter(tags=["artifacts"], route_class=ProblemRoute)
 
 BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 ANY_BYTES = {"*/*": BYTES["application/octet-stream"]}
-FileName = Annotated[str, Query(min_length=1, max_length=255, description="What to call it.")]
+FileName = Annotated[str, Query(min_length=1, max_length=255, description="The name of the file.")]
 
 
 @router.put(
@@ -31,7 +31,7 @@ FileName = Annotated[str, Query(min_length=1, max_length=255, description="What 
 async def upload_artifact(
     request: Request, service: AnyService, caller: Submitter, name: FileName
 ) -> schemas.Artifact:
-    """Stores the body as it comes. The file expires in a day, unless a batch refers to it."""
+    """Stores the body as a file. It expires in a day, unless a batch refers to it."""
     record = await caller.client.artifacts.save(
         name,
         request.stream(),
@@ -67,7 +67,7 @@ async def delete_artifact(caller: Submitter, id: UUID) -> None:
 async def link_artifact(
     request: Request, caller: Reader, id: UUID, seconds: LinkSeconds = None
 ) -> schemas.Link:
-    """A link for those who have no key."""
+    """A signed link, which works without a key."""
     await caller.client.artifacts.get(id)
     return await signed_link(request, caller, "batchmill.download_artifact", id, seconds)
 
@@ -79,9 +79,9 @@ async def link_artifact(
     response_class=Response,
     responses={
         200: {"content": ANY_BYTES, "description": "The file."},
-        206: {"content": ANY_BYTES, "description": "The part of it that was asked for."},
-        304: {"description": "The client has it already."},
-        307: {"description": "The file lies in an object store, there."},
+        206: {"content": ANY_BYTES, "description": "The requested range of the file."},
+        304: {"description": "The client already has this version."},
+        307: {"description": "The file is in an object store: follow the redirect."},
     },
 )
 async def download_artifact(
@@ -92,7 +92,7 @@ async def download_artifact(
     if_range: Annotated[str | None, Header()] = None,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """The bytes; also with a signed link in place of a key."""
+    """The content of the file. Accepts a signed link instead of a key."""
     service.downloads.check_room(viewer.client.tenant)
     files = viewer.client.artifacts
     record = await files.get(id)
@@ -115,10 +115,10 @@ async def head_artifact(viewer: ByKeyOrLink, id: UUID) -> Response:
 @router.get(
     "/batches/{id}/archive",
     response_class=Response,
-    responses={200: {"content": {"application/zip": {}}, "description": "The ZIP."}},
+    responses={200: {"content": {"application/zip": {}}, "description": "The ZIP file."}},
 )
 async def download_archive(service: AnyService, caller: Reader, id: UUID) -> Response:
-    """All files that a batch made, as a ZIP with a manifest that says what is missing."""
+    """All output files of a batch, as a ZIP with a manifest that lists what is missing."""
     service.downloads.check_room(caller.tenant)
     chunks, headers = await caller.client.artifacts.archive(id), archive_headers(f"{id}.zip")
     return service.downloads.response(caller.tenant, chunks, headers=headers)
@@ -132,7 +132,7 @@ async def list_artifacts(
     size: Size = 100,
     cursor: Cursor = None,
 ) -> schemas.Artifacts:
-    """Files that went into a batch and came out of it."""
+    """The input and output files of a batch."""
     await caller.client.batch(id).get()
     pages = Pages(caller, f"artifacts of {id}")
     (after,) = await pages.place(cursor, UUID) or (FIRST,)

@@ -20,7 +20,9 @@ router = APIRouter(prefix="/batches", tags=["batches"], route_class=ProblemRoute
 
 IdempotencyKey = Annotated[
     str | None,
-    Header(min_length=1, max_length=500, description="The same key gives the same batch."),
+    Header(
+        min_length=1, max_length=500, description="Submits with the same key return the same batch."
+    ),
 ]
 
 
@@ -36,7 +38,7 @@ async def submit_batch(
     idempotency_key: IdempotencyKey = None,
 ) -> schemas.Batch:
     """Submits jobs to a task: payloads as JSON, or a form with files, each of which makes a job.
-    When the answer comes, all of it is stored."""
+    All jobs are stored when the response arrives."""
     batch = await submit_request(request, caller, idempotency_key)
     body = schemas.batch(await batch.get(), request)
     response.headers["Location"] = body.links.self
@@ -92,10 +94,10 @@ async def list_jobs(
 @router.get(
     "/{id}/results",
     response_class=Response,
-    responses={200: {"model": schemas.Results, "description": "What it made so far, merged."}},
+    responses={200: {"model": schemas.Results, "description": "The results so far, merged."}},
 )
 async def get_results(request: Request, service: AnyService, caller: Reader, id: UUID) -> Response:
-    """Results in the order of submission, and beside them what went wrong."""
+    """Results in the order of submission, with the failed and cancelled jobs."""
     service.downloads.check_room(caller.tenant)
     body = schemas.batch(await caller.client.batch(id).get(), request)
     chunks = merged(caller.client.store.jobs, body)
@@ -104,13 +106,13 @@ async def get_results(request: Request, service: AnyService, caller: Reader, id:
 
 @router.post("/{id}/cancel")
 async def cancel_batch(caller: Submitter, id: UUID) -> schemas.Counted:
-    """Waiting jobs never start, running ones are interrupted."""
+    """Waiting jobs never start, running jobs are interrupted."""
     return schemas.Counted(jobs=await caller.client.batch(id).cancel())
 
 
 @router.post("/{id}/retry")
 async def retry_batch(caller: Submitter, id: UUID) -> schemas.Counted:
-    """Puts all failed jobs back to work."""
+    """Retries all failed jobs."""
     retried = await caller.client.batch(id).retry()
     return schemas.Counted(jobs=retried)
 

@@ -19,17 +19,20 @@ DIGITS = 18
 EVENT = {
     "type": "object",
     "properties": {
-        "id": {"type": "string", "description": "Its number, from 1 on without gaps."},
-        "event": {"type": "string", "description": "Its type, such as job_completed."},
-        "data": {"type": "string", "description": "All of it, as a JSON object."},
+        "id": {
+            "type": "string",
+            "description": "The number of the event, starting at 1, without gaps.",
+        },
+        "event": {"type": "string", "description": "The type of the event, such as job_completed."},
+        "data": {"type": "string", "description": "The whole event, as a JSON object."},
     },
 }
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The log from there on: first what there is, then what comes.",
+        "description": "The log after that event: first the existing events, then new ones.",
         "content": {"text/event-stream": {"schema": EVENT}},
     },
-    204: {"description": "The batch has ended, and all of its log is known: do not come back."},
+    204: {"description": "The batch has ended, and there are no more events. Do not reconnect."},
 }
 
 
@@ -45,13 +48,13 @@ async def follow_batch(
     viewer: ByKeyOrLink,
     id: UUID,
     after: Annotated[
-        str | None, Query(description="The number of the last event that is known already.")
+        str | None, Query(description="The number of the last event that the client has.")
     ] = None,
     last_event_id: Annotated[
-        str | None, Header(description="The same, as an EventSource sends it; it goes first.")
+        str | None, Header(description="The same, as an EventSource sends it. It takes precedence.")
     ] = None,
 ) -> Response:
-    """Follow a batch: Server-Sent Events, until the batch ends. A signed link does for a key."""
+    """Follows a batch with Server-Sent Events until it ends. A signed link replaces a key."""
     known = number_of(last_event_id or after or "0")
     return await service.streams.follow(viewer.client, id, known, key=viewer.key)
 
@@ -60,12 +63,15 @@ async def follow_batch(
 async def link_events(
     request: Request, caller: Reader, id: UUID, seconds: LinkSeconds = None
 ) -> schemas.Link:
-    """A link to follow the batch by, for a browser's EventSource, which can send no key."""
+    """A signed link to follow the batch, for a browser's EventSource, which cannot send a key."""
     await caller.client.batch(id).get()
     return await signed_link(request, caller, "batchmill.follow_batch", id, seconds)
 
 
 def number_of(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS):
-        raise BadRequest("That is no number of an event: give that of the last one seen, or 0.")
+        raise BadRequest(
+            "This is not a valid event number. Send the number of the last event that you "
+            "have, or 0."
+        )
     return int(text)

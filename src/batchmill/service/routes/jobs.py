@@ -23,7 +23,7 @@ JobId = Annotated[int, BeforeValidator(digits), Path(ge=1, le=2**63 - 1)]
     responses={200: {"model": schemas.Job, "description": "The job."}},
 )
 async def get_job(caller: Reader, id: JobId) -> Response:
-    """With its attempts that failed."""
+    """The job with its failed attempts."""
     record = await caller.client.store.jobs.get_text(id)
     texts = {"payload": record.payload, "result": record.result}
     return written.answer(written.with_texts(schemas.Job.model_validate(record), texts))
@@ -37,7 +37,7 @@ async def get_job(caller: Reader, id: JobId) -> Response:
     },
 )
 async def get_result(caller: Reader, id: JobId) -> Response:
-    """The bare result; 409 while there is none."""
+    """Only the result; 409 while there is none."""
     record = await caller.client.store.jobs.get_text(id)
     if record.state is not JobState.COMPLETED:
         raise Conflict(f"Job {id} is {record.state}, so it has no result.")
@@ -51,6 +51,6 @@ async def cancel_job(caller: Submitter, id: JobId) -> schemas.Counted:
 
 @router.post("/{id}/retry")
 async def retry_job(caller: Submitter, id: JobId) -> schemas.Counted:
-    """Puts a failed job back to work, from the stage it failed at."""
+    """Retries a failed job from the stage that failed."""
     await caller.client.job(id).retry()
     return schemas.Counted(jobs=1)

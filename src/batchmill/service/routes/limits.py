@@ -25,7 +25,7 @@ async def list_limits(service: AnyService, caller: Operator) -> schemas.Limits:
 
 @router.post("/{name:path}/pause")
 async def pause_limit(service: AnyService, caller: Operator, name: LimitName) -> schemas.Limit:
-    """Lets nothing more start under it; what runs goes on."""
+    """No more jobs start under the limit; running jobs continue."""
     return schemas.Limit.model_validate(await service.mill.limits.pause(name))
 
 
@@ -38,11 +38,11 @@ async def resume_limit(service: AnyService, caller: Operator, name: LimitName) -
 async def change_limit(
     service: AnyService, caller: Operator, name: LimitName, body: schemas.LimitChange
 ) -> schemas.Limit:
-    """Holds at once, for every worker."""
+    """Takes effect immediately, for all workers."""
     limits = service.mill.limits
     if body.reset:
         return schemas.Limit.model_validate(await limits.reset(name))
     if body.slots is None and body.rate is None:
-        raise InvalidLimit("Give slots, a rate, or reset.")
+        raise InvalidLimit("Nothing to change: give slots, rate or reset.")
     rate = Rate(body.rate, body.period) if body.rate is not None else None
     return schemas.Limit.model_validate(await limits.set(name, slots=body.slots, rate=rate))

@@ -17,10 +17,10 @@ ScheduleName = Annotated[str, Path(min_length=1, max_length=500)]
 @router.get(
     "",
     response_class=Response,
-    responses={200: {"model": schemas.Schedules, "description": "A page of them."}},
+    responses={200: {"model": schemas.Schedules, "description": "A page of schedules."}},
 )
 async def list_schedules(caller: Reader, size: Size = 100, cursor: Cursor = None) -> Response:
-    """In the order of their names. A page has fewer than `size` if their payloads are large."""
+    """Sorted by name. A page has fewer than `size` if their payloads are large."""
     pages = Pages(caller, "schedules")
     after = await pages.place(cursor, str, str) or ("", "")
     found, has_more = await caller.client.store.schedules.page(after, size)
@@ -38,7 +38,7 @@ async def list_schedules(caller: Reader, size: Size = 100, cursor: Cursor = None
 async def save_schedule(
     caller: Administrator, name: ScheduleName, body: schemas.NewSchedule
 ) -> schemas.Schedule:
-    """Makes a schedule, or changes the one of that name."""
+    """Creates a schedule, or changes the existing one with this name."""
     given = body.model_dump(exclude={"cron", "task", "payload"})
     saved = await caller.client.schedules.save(
         name, body.cron, body.task, body.payload, tenant=caller.tenant, **given
@@ -48,7 +48,7 @@ async def save_schedule(
 
 @router.post("/{name}/pause")
 async def pause_schedule(caller: Administrator, name: ScheduleName) -> schemas.Schedule:
-    """Lets it fire no more until it is resumed."""
+    """The schedule does not fire until it is resumed."""
     found = await caller.client.schedules.pause(name, tenant=caller.tenant)
     return schemas.Schedule.model_validate(found)
 
@@ -61,5 +61,5 @@ async def resume_schedule(caller: Administrator, name: ScheduleName) -> schemas.
 
 @router.delete("/{name}", status_code=204)
 async def delete_schedule(caller: Administrator, name: ScheduleName) -> None:
-    """What it has started goes on."""
+    """Jobs that it has started continue."""
     await caller.client.schedules.delete(name, tenant=caller.tenant)

@@ -20,13 +20,13 @@ VERSION = version("batchmill")
 
 @router.get("/healthz")
 async def get_health() -> schemas.Health:
-    """The process answers."""
+    """Succeeds while the process runs."""
     return schemas.Health(status="ok")
 
 
 @router.get("/readyz")
 async def get_readiness(service: AnyService) -> schemas.Health:
-    """The database answers too, and nobody has told this process to stop."""
+    """Succeeds if the database answers and the process is not stopping."""
     if service.stopping.is_set():
         raise ServerFull("The service is stopping.")
     async with service.mill.database.connection() as conn:
@@ -37,13 +37,17 @@ async def get_readiness(service: AnyService) -> schemas.Health:
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}, "description": "For Prometheus."}},
+    responses={
+        200: {"content": {"text/plain": {}}, "description": "Metrics in the format of Prometheus."}
+    },
 )
 async def get_metrics(service: AnyService, caller: Operator) -> Response:
-    """What waits, runs and fails, as Prometheus reads it."""
+    """Waiting, running and failed jobs, as metrics for Prometheus."""
     metrics = service.metrics
     if metrics is None:
-        raise NotFound("The service has no metrics: pip install 'batchmill[metrics]'.")
+        raise NotFound(
+            "Metrics need the package prometheus-client: run pip install 'batchmill[metrics]'."
+        )
     return Response(await metrics.render(), media_type=metrics.content_type)
 
 

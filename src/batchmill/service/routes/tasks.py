@@ -17,14 +17,14 @@ TaskName = Annotated[str, Path(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 @router.get("")
 async def list_tasks(caller: Reader) -> schemas.Tasks:
-    """Those that can be submitted to."""
+    """The tasks that accept jobs."""
     found = await caller.client.store.tasks.all()
     return schemas.Tasks(tasks=[schemas.Task(**row) for row in found])
 
 
 @router.post("/{name}/pause")
 async def pause_task(service: AnyService, caller: Operator, name: TaskName) -> schemas.Limit:
-    """Lets no more of its jobs start; what runs goes on."""
+    """No more jobs of the task start; running jobs continue."""
     await require_task(service, name)
     return schemas.Limit.model_validate(await service.mill.limits.pause(f"task:{name}"))
 

@@ -15,7 +15,7 @@ router = APIRouter(tags=["notifications"], route_class=ProblemRoute)
 
 @router.post("/webhooks", status_code=201)
 async def save_webhook(caller: Submitter, body: schemas.NewWebhook) -> schemas.WebhookWithSecret:
-    """Registers a URL; the secret that signs what is sent there comes in the answer."""
+    """Registers a URL. The response has the secret that signs the messages."""
     record = await caller.client.webhooks.save(body.url, tenant=caller.tenant)
     return schemas.WebhookWithSecret.model_validate(record)
 
@@ -41,13 +41,13 @@ async def get_webhook(caller: Reader, id: UUID) -> schemas.Webhook:
 
 @router.post("/webhooks/{id}/rotate")
 async def rotate_webhook(caller: Submitter, id: UUID) -> schemas.WebhookWithSecret:
-    """A new secret; the one before signs too for a day."""
+    """Creates a new secret. For a day, the old one signs too."""
     return schemas.WebhookWithSecret.model_validate(await caller.client.webhooks.rotate(id))
 
 
 @router.post("/webhooks/{id}/enable")
 async def enable_webhook(caller: Submitter, id: UUID) -> schemas.Webhook:
-    """After it was disabled because the receiver said that it is gone."""
+    """Enables a webhook that was disabled because its receiver answered 410 Gone."""
     return schemas.Webhook.model_validate(await caller.client.webhooks.enable(id))
 
 
@@ -58,7 +58,7 @@ async def delete_webhook(caller: Submitter, id: UUID) -> None:
 
 @router.post("/batches/{id}/notifications")
 async def notify(caller: Submitter, id: UUID, body: schemas.Targets) -> schemas.Notifications:
-    """Tells more of them when the batch finishes; at once if it has."""
+    """Adds targets to notify when the batch finishes; immediately if it has finished."""
     found = await caller.client.batch(id).notify(*body.targets)
     return schemas.Notifications(
         notifications=[schemas.Notification.model_validate(each) for each in found]

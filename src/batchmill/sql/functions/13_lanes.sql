@@ -1,3 +1,5 @@
+-- Lanes: finding or creating them, letting jobs wait in them, and locking them with their limits and batches.
+
 -- Note on the statements of claims and completions: a session plans them once, possibly while tables are
 -- nearly empty, and keeps the plan while they grow. So these statements allow only one plan: start from the
 -- input, and look up each row by its key. `offset 0` in a lateral subquery enforces this. So does `x.id = any

@@ -3,7 +3,7 @@
 -- Events of one type that a batch is about to get. `upto` is the number of the last one, counted from the
 -- batch's last event. `data` has one element for each event, or one for all.
 do $$ begin
-    create type telling as (type text, upto integer, job_ids bigint[], positions integer[], data json[]);
+    create type unnumbered_block as (type text, upto integer, job_ids bigint[], positions integer[], data json[]);
 exception when duplicate_object then null;
 end $$;
 

@@ -1,4 +1,5 @@
 -- Submitting one job that belongs to no batch. It only inserts, so a caller's long transaction blocks no worker.
+-- The first three functions (due time, expiry, cache) serve batches too (23_submit.sql).
 
 -- The next two functions are stable, like the functions they call, so that the planner can inline them.
 create or replace function due_at(options jsonb, moment timestamptz) returns timestamptz

@@ -1,42 +1,51 @@
--- Claims: a worker takes jobs. Read from top to bottom: submitted single jobs start at once or go into their
--- lanes. Then a claim locks lanes (31_open_lanes.sql), chooses jobs from them (32_take.sql) and starts these
--- (33_start.sql).
+-- Claims: a worker takes jobs. `claim_jobs` is the outline: submitted single jobs start at once or go into their
+-- lanes. Then it locks lanes (31_open_lanes.sql) with their limits and batches (`lock_above` in 13_lanes.sql), and
+-- `claim_from_lanes` chooses jobs (32_take.sql), starts them (33_start.sql) and builds the answer.
 
--- Starts up to `want` jobs for a worker, at most `wants[i]` of `tasks[i]`, and up to `spare` more from lanes
--- that no limit counts. In each task, tenants take turns, starting after `last_tenants[i]`. `last_tenant` is
--- the tenant that was served last in any task. `lot` is a number that differs from claim to claim; it decides
--- which of a tenant's tasks goes first. Returns the jobs and their lanes by columns, the seconds until there
--- may be more jobs, whether no other worker is live, the position from which the next claim looks for
--- submitted jobs, and the tenants that were served last.
-create or replace function claim(
-    worker bigint, tasks text[], wants integer[], want integer, spare integer, since xid8,
-    last_tenants text[] default null, last_tenant text default '', lot bigint default 0
+-- What a worker asks for: up to `want` jobs, at most `wants[i]` of `tasks[i]`, and up to `prefetch` more from
+-- lanes that no limit counts. In each task, tenants take turns, starting after `last_tenants[i]`. `last_tenant`
+-- is the tenant that was served last in any task. `seed` is a number that differs from claim to claim; it
+-- decides which of a tenant's tasks goes first. Submitted jobs are looked up from position `since` on.
+do $$ begin
+    create type demand as (
+        worker bigint, tasks text[], wants integer[], want integer, prefetch integer, since xid8,
+        last_tenants text[], last_tenant text, seed bigint);
+exception when duplicate_object then null;
+end $$;
+
+-- Starts jobs for a worker. Returns the jobs and their lanes by columns, the seconds until there may be more
+-- jobs, whether no other worker is live, the position from which the next claim looks for submitted jobs, and
+-- the tenants that were served last.
+create or replace function claim_jobs(
+    worker bigint, tasks text[], wants integer[], want integer, prefetch integer, since xid8,
+    last_tenants text[] default null, last_tenant text default '', seed bigint default 0
 ) returns json
 language plpgsql
 set search_path = batchmill, pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
+    d demand := (worker, tasks, wants, want, prefetch, since, last_tenants, last_tenant, seed);
     submitted bigint[];
     at_once json;
     open bigint[];
 begin
+    -- The same lock as in hold_limits_shared(), without the cost of a call.
     perform pg_advisory_xact_lock_shared(hashtext('batchmill.limits'));
     if current_setting('batchmill.knows_server', true) is distinct from 'yes' then
         perform recognise_server();
     end if;
     submitted := submitted_jobs(since);
     if submitted <> '{}' then
-        at_once := start_at_once(submitted, worker, claim.tasks, wants, want, since);
+        at_once := start_at_once(submitted, d);
         if at_once is not null then
             return at_once;
         end if;
         perform lock_lanes(lanes_of_submitted(submitted));
         perform put_into_lanes(submitted);
     end if;
-    open := open_lanes(claim.tasks, wants, want + spare, last_tenants);
-    return claim_from(open, lock_above(open), worker, claim.tasks, wants, want, spare, since,
-        last_tenants, last_tenant, lot);
+    open := open_lanes(d.tasks, wants, want + prefetch, last_tenants);
+    return claim_from_lanes(open, lock_above(open), d);
 end $$;
 
 -- Prevents a server from issuing fences that its predecessor issued before. A promoted standby may lack the
@@ -110,18 +119,15 @@ end $$;
 
 -- Starts submitted jobs directly, without waiting in their lane. This is the common case: no other job waits
 -- and no limit counts. Returns null in all other cases.
-create or replace function start_at_once(
-    job_ids bigint[], worker bigint, of_tasks text[], wants integer[], want integer, since xid8,
-    refused bigint[] default '{}'
-) returns json
+create or replace function start_at_once(job_ids bigint[], d demand, refused bigint[] default '{}') returns json
 language plpgsql as $$
 declare
     moment timestamptz := clock();
-    next_at timestamptz := ready_next(of_tasks, moment);
+    next_at timestamptz := ready_next(d.tasks, moment);
     lane lanes;
     claimed json;
 begin
-    if cardinality(job_ids) > want or next_at <= moment or exists (select from limits where counts) then
+    if cardinality(job_ids) > d.want or next_at <= moment or exists (select from limits where counts) then
         return null;
     end if;
     update lanes l set running = l.running + cardinality(job_ids)
@@ -130,35 +136,35 @@ begin
         having min(task) = max(task) and min(tenant) = max(tenant)
            and bool_and(state = 'ready' and key = '')) alike
     where l.batch_id is null and l.task = alike.task and l.tenant = alike.tenant and l.key = ''
-      and l.ready_at is null and cardinality(job_ids) <= wants[array_position(of_tasks, alike.task)]
+      and l.ready_at is null and cardinality(job_ids) <= d.wants[array_position(d.tasks, alike.task)]
     returning l.* into lane;
     if lane.id is null then
         return null;
     end if;
     with started as (
         update jobs
-        set state = 'running', attempt = attempt + 1, fence = nextval('fences'), worker_id = worker,
+        set state = 'running', attempt = attempt + 1, fence = nextval('fences'), worker_id = d.worker,
             started_at = moment, lane_id = lane.id, submitted_by = null
         where id = any (job_ids)
         returning id, fence, attempt, payload, position, snoozes, checkpoints, run_at, labels, priority
     )
     select json_build_object(
-        'lanes', json_build_array(array[lane.id], array[lane.task], array[lane.tenant], array[lane.key],
-            array[null], array[null]),
-        'jobs', json_build_array(
-            json_agg(id), json_agg(fence), json_agg(lane.id), json_agg(attempt), json_agg(payload::text),
-            json_agg(position), json_agg(snoozes), json_agg(checkpoints),
-            json_agg(greatest(date_part('epoch', moment - run_at), 0)), json_agg(labels)))
+        'lanes', lane_columns(lane => json_build_array(lane.id), task => json_build_array(lane.task),
+            tenant => json_build_array(lane.tenant), key => json_build_array(lane.key),
+            batch_id => '[null]', batch_labels => '[null]'),
+        'jobs', job_columns(id => json_agg(id), fence => json_agg(fence), lane => json_agg(lane.id),
+            attempt => json_agg(attempt), payload => json_agg(payload::text),
+            "position" => json_agg(position), snoozes => json_agg(snoozes),
+            checkpoints => json_agg(checkpoints), waited => json_agg(waited(run_at, moment)),
+            own_labels => json_agg(labels)))
     into claimed
     from (select * from started order by priority desc, id) in_turn;
-    return answered(claimed, cardinality(job_ids), false, worker, want, next_at, since, refused, moment);
+    return answered(claimed, cardinality(job_ids), false, d.worker, d.want, next_at, d.since, refused, moment);
 end $$;
 
 -- Claims from lanes. The caller holds the lanes, their limits and their batches.
-create or replace function claim_from(
-    lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
-    spare integer, since xid8, last_tenants text[], last_tenant text, lot bigint,
-    refused bigint[] default '{}'
+create or replace function claim_from_lanes(
+    lane_ids bigint[], limit_ids bigint[], d demand, refused bigint[] default '{}'
 ) returns json
 language plpgsql as $$
 declare
@@ -168,17 +174,18 @@ declare
     claimed json;
     taken integer := 0;
     passed_over boolean := false;
+    last_tenants text[] := d.last_tenants;
+    last_tenant text := d.last_tenant;
 begin
     if lane_ids <> '{}' then
-        select t.claimed, t.taken, t.passed_over, t.served_last, t.served
+        select t.claimed, t.taken, t.passed_over, t.last_tenants, t.last_tenant
         into claimed, taken, passed_over, last_tenants, last_tenant
-        from take_from(lane_ids, limit_ids, worker, claim_from.tasks, wants, want, spare, last_tenants,
-            last_tenant, lot, moment) t;
+        from take_jobs(lane_ids, limit_ids, d, moment) t;
     end if;
-    if taken < want + spare then
-        next_at := ready_next(claim_from.tasks, moment);
+    if taken < d.want + d.prefetch then
+        next_at := ready_next(d.tasks, moment);
     end if;
-    return answered(claimed, taken, passed_over, worker, want, next_at, since, refused, moment,
+    return answered(claimed, taken, passed_over, d.worker, d.want, next_at, d.since, refused, moment,
         last_tenants, last_tenant);
 end $$;
 

@@ -1,51 +1,79 @@
 -- Chooses the jobs of the locked lanes that start: as many as slots, limits and the shares of tenants allow.
 
--- Decides lane by lane how many jobs start, and starts them. `passed_over` is true if a limited lane was
--- skipped because all slots of the worker are taken. `served` is the tenant that had the last turn, and
--- `served_last` the same for each task.
-create or replace function take_from(
-    lane_ids bigint[], limit_ids bigint[], worker bigint, tasks text[], wants integer[], want integer,
-    spare integer, last_tenants text[], last_tenant text, lot bigint, moment timestamptz,
-    out claimed json, out taken integer, out passed_over boolean, out served_last text[], out served text
+-- What a claim takes from one lane: how many jobs, the last of them, whether no job is left that can start, and
+-- the limit that is full, if any.
+do $$ begin
+    create type taking as (
+        lane_id bigint, jobs integer, last_rank integer, last_id bigint, is_emptied boolean, blocked_by bigint);
+exception when duplicate_object then null;
+end $$;
+
+-- Chooses jobs and starts them. `passed_over` is true if a limited lane was skipped because all slots of the
+-- worker are taken. `last_tenant` is the tenant that was served last, and `last_tenants` the same for each task.
+create or replace function take_jobs(
+    lane_ids bigint[], limit_ids bigint[], d demand, moment timestamptz,
+    out claimed json, out taken integer, out passed_over boolean, out last_tenants text[], out last_tenant text
 )
 language plpgsql as $$
 declare
     names text[] := '{}';
     free integer[] := '{}';
-    counted integer[] := '{}';
-    lane record;
-    place integer;
-    full_at integer;
-    tenant_at integer;
-    take integer;
-    room integer := want + spare;
-    asked integer[] := wants;
-    chosen bigint[] := '{}';
-    touched bigint[] := '{}';
-    took integer[] := '{}';
-    last_rank integer[] := '{}';
-    last_id bigint[] := '{}';
-    emptied boolean[] := '{}';
-    behind bigint[] := '{}';
+    counted integer[];
+    chosen bigint[];
+    takings taking[];
+begin
+    if limit_ids <> '{}' then
+        select array_agg(m.id), array_agg(m.name), array_agg(free_slots(m, moment))
+        into limit_ids, names, free
+        from limits m where m.id = any (limit_ids);
+    end if;
+    select c.job_ids, c.takings, c.counted, c.passed_over, c.last_tenants, c.last_tenant
+    into chosen, takings, counted, passed_over, last_tenants, last_tenant
+    from choose_jobs(lane_ids, limit_ids, names, free, d, moment) c;
+    perform advance_lanes(takings, chosen, moment);
+    if limit_ids <> '{}' then
+        perform count_starts(
+            limit_ids, counted, array(select blocked_by from unnest(takings)), moment);
+    end if;
+    taken := cardinality(chosen);
+    if taken > 0 then
+        claimed := start_jobs(
+            d.worker, chosen, array(select lane_id from unnest(takings)), moment);
+    end if;
+end $$;
+
+-- Decides lane by lane how many jobs start. `names` and `free` are the names of the limits and their free
+-- slots; `counted` is how many of the chosen jobs each limit counts.
+create or replace function choose_jobs(
+    lane_ids bigint[], limit_ids bigint[], names text[], free integer[], d demand, moment timestamptz,
+    out job_ids bigint[], out takings taking[], out counted integer[], out passed_over boolean,
+    out last_tenants text[], out last_tenant text
+)
+language plpgsql as $$
+declare
     turns bigint[];
     counts integer[];
     share integer;
+    room integer := d.want + d.prefetch;
+    wants integer[] := d.wants;
     tenants text[] := '{}';
     shares integer[] := '{}';
+    lane record;
+    tenant_at integer;
+    place integer;
+    full_at integer;
+    take integer;
 begin
+    job_ids := '{}';
+    takings := '{}';
+    counted := array_fill(0, array[cardinality(limit_ids)]);
     passed_over := false;
-    served := last_tenant;
-    served_last := coalesce(last_tenants, array_fill(''::text, array[cardinality(take_from.tasks)]));
-    select * into turns, counts, share
-    from in_turn(lane_ids, room, spare, take_from.tasks, served_last, last_tenant, lot);
-    if limit_ids <> '{}' then
-        select array_agg(m.id), array_agg(m.name), array_agg(free_slots(m, moment)), array_agg(0)
-        into limit_ids, names, free, counted
-        from limits m where m.id = any (limit_ids);
-    end if;
+    last_tenant := d.last_tenant;
+    last_tenants := coalesce(d.last_tenants, array_fill(''::text, array[cardinality(d.tasks)]));
+    select * into turns, counts, share from lanes_in_turn(lane_ids, d, last_tenants);
 
     for lane in
-        select s.*, array_position(take_from.tasks, s.task) as task_at, array(
+        select s.*, array_position(d.tasks, s.task) as task_at, array(
             select array_position(names, n.name)
             from limit_names(s.task, s.tenant, s.batch_id, s.key) n
             where names <> '{}' and n.name = any (names)) as counts_on
@@ -63,7 +91,7 @@ begin
         if lane.job_ids is not null then
             take := least(cardinality(lane.job_ids), wants[lane.task_at], room, shares[tenant_at]);
             if lane.slots is not null or lane.counts_on <> '{}' then
-                take := least(take, room - spare);
+                take := least(take, room - d.prefetch);
             end if;
             foreach place in array lane.counts_on loop
                 take := least(take, free[place]);
@@ -80,62 +108,57 @@ begin
                 free[place] := free[place] - take;
                 counted[place] := counted[place] + take;
             end loop;
-            chosen := chosen || lane.job_ids[1:take];
+            job_ids := job_ids || lane.job_ids[1:take];
             room := room - take;
             wants[lane.task_at] := wants[lane.task_at] - take;
             shares[tenant_at] := shares[tenant_at] - take;
         end if;
         -- If no tenant is served, the next turn starts after the last tenant whose lane was parked. Otherwise
         -- the next claim would only reach the next lane of a tenant that is at its limit.
-        if take > 0 or chosen = '{}' then
-            served := lane.tenant;
+        if take > 0 or job_ids = '{}' then
+            last_tenant := lane.tenant;
         end if;
-        if take > 0 or wants[lane.task_at] = asked[lane.task_at] then
-            served_last[lane.task_at] := lane.tenant;
+        if take > 0 or wants[lane.task_at] = d.wants[lane.task_at] then
+            last_tenants[lane.task_at] := lane.tenant;
         end if;
-        touched := touched || lane.lane_id;
-        took := took || take;
-        last_rank := last_rank || lane.ranks[take];
-        last_id := last_id || lane.job_ids[take];
-        emptied := emptied || (not lane.more and take = coalesce(cardinality(lane.job_ids), 0));
-        behind := behind || limit_ids[full_at];
+        takings := takings || row (
+            lane.lane_id, take, lane.ranks[take], lane.job_ids[take],
+            not lane.more and take = coalesce(cardinality(lane.job_ids), 0), limit_ids[full_at])::taking;
         exit when room = 0;
     end loop;
-
-    update lanes l
-    set running = l.running + t.took,
-        ready_at = case
-            when t.emptied then (
-                select min(run_at) from jobs j
-                where j.lane_id = l.id and j.is_scheduled and j.id <> all (chosen))
-            when t.took > 0 then moment
-            else l.ready_at end,
-        is_due = l.is_due and not t.emptied,
-        blocked_by = t.behind,
-        head_rank = coalesce(t.rank, l.head_rank),
-        head_id = coalesce(t.last_id, l.head_id)
-    from unnest(touched, took, last_rank, last_id, emptied, behind)
-        as t (id, took, rank, last_id, emptied, behind)
-    where l.id = any (array[t.id]);
-    if limit_ids <> '{}' then
-        perform count_starts(limit_ids, counted, behind, moment);
-    end if;
-    taken := cardinality(chosen);
-    if taken > 0 then
-        claimed := start_jobs(worker, chosen, touched, moment);
-    end if;
 end $$;
 
--- Orders locked lanes by turn: the first lane of each tenant, then the second of each. `lot` decides the
+-- Moves lanes past the chosen jobs, and parks those whose limit is full.
+create or replace function advance_lanes(takings taking[], chosen bigint[], moment timestamptz) returns void
+language plpgsql as $$
+begin
+    update lanes l
+    set running = l.running + t.jobs,
+        ready_at = case
+            when t.is_emptied then (
+                select min(run_at) from jobs j
+                where j.lane_id = l.id and j.is_scheduled and j.id <> all (chosen))
+            when t.jobs > 0 then moment
+            else l.ready_at end,
+        is_due = l.is_due and not t.is_emptied,
+        blocked_by = t.blocked_by,
+        head_rank = coalesce(t.last_rank, l.head_rank),
+        head_id = coalesce(t.last_id, l.head_id)
+    from unnest(takings) t
+    where l.id = any (array[t.lane_id]);
+end $$;
+
+-- Orders locked lanes by turn: the first lane of each tenant, then the second of each. The seed decides the
 -- order of a tenant's tasks; within a task, the lane that was served longest ago comes first. Within a task,
 -- tenants start after the one that the task served last; between tasks, after the one that was served last in
 -- any task. `counts` is how many jobs each lane may start; `share` is a tenant's share of the room.
-create or replace function in_turn(
-    lane_ids bigint[], room integer, spare integer, tasks text[], last_tenants text[], last_tenant text,
-    lot bigint, out turns bigint[], out counts integer[], out share integer
+create or replace function lanes_in_turn(
+    lane_ids bigint[], d demand, last_tenants text[], out turns bigint[], out counts integer[],
+    out share integer
 )
 language plpgsql as $$
 declare
+    room integer := d.want + d.prefetch;
     alike boolean;
 begin
     share := room;
@@ -150,22 +173,22 @@ begin
     into turns, alike from lanes where id = any (lane_ids);
     if alike then
         counts := array_fill(
-            jobs_of_a_lane(share, cardinality(turns), spare), array[cardinality(turns)]);
+            jobs_per_lane(share, cardinality(turns), d.prefetch), array[cardinality(turns)]);
         return;
     end if;
     share := (
         select ceil(room::numeric / count(distinct tenant)) from lanes where id = any (lane_ids));
-    select array_agg(id order by in_tenant, turn, tenant <= last_tenant, tenant),
-        array_agg(jobs_of_a_lane(share, of_tenant, spare)
-            order by in_tenant, turn, tenant <= last_tenant, tenant)
+    select array_agg(id order by in_tenant, turn, tenant <= d.last_tenant, tenant),
+        array_agg(jobs_per_lane(share, of_tenant, d.prefetch)
+            order by in_tenant, turn, tenant <= d.last_tenant, tenant)
     into turns, counts
     from (
         select *, row_number() over (
             partition by task, in_tenant
-            order by tenant <= last_tenants[array_position(in_turn.tasks, task)], tenant) as turn
+            order by tenant <= last_tenants[array_position(d.tasks, task)], tenant) as turn
         from (
             select id, tenant, task, count(*) over (partition by tenant)::integer as of_tenant,
-                row_number() over (partition by tenant order by in_task, hashtextextended(task, lot), id)
+                row_number() over (partition by tenant order by in_task, hashtextextended(task, d.seed), id)
                     as in_tenant
             from (
                 select id, tenant, task,
@@ -175,9 +198,9 @@ end $$;
 
 -- A lane costs as much as several jobs, so each lane gets at least a few, even if there are many lanes. It
 -- gets more if jobs are so short that the worker prefetches them.
-create or replace function jobs_of_a_lane(share integer, lanes integer, spare integer) returns integer
+create or replace function jobs_per_lane(share integer, lanes integer, prefetch integer) returns integer
 language sql immutable
-return greatest((share + lanes - 1) / lanes, spare / 8, 4);
+return greatest((share + lanes - 1) / lanes, prefetch / 8, 4);
 
 -- The jobs of locked lanes that can start now, in order, at most `counts[i]` of each lane.
 create or replace function startable_jobs(turns bigint[], counts integer[], moment timestamptz)

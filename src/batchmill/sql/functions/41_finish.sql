@@ -63,6 +63,18 @@ end $$;
 -- Ends running or waiting jobs, or puts them back to wait. Updates their rows, the counts of their lanes,
 -- limits and batches, and the events. A job with a cancel request can only end as cancelled. Returns the ids
 -- of the jobs that had the expected state, fence and lane.
+--
+-- One statement does the work, in which each part reads the rows that earlier parts return:
+--
+--   reported   the outcomes, one row each
+--   gone       jobs that end leave the live table
+--   finished   and go into the history
+--   back       the other jobs wait again
+--   ended      both, in groups of one batch, task, attempt number and outcome
+--   freed      the lanes, with fewer running jobs
+--   blocks     the events of each group; progress comes first
+--   counted    the batches, with new counters and the number of their last event
+--   logged     the events, with their numbers
 create or replace function end_jobs(o outcomes, were_running boolean, limit_ids bigint[], moment timestamptz)
 returns bigint[]
 language plpgsql as $$
@@ -77,12 +89,12 @@ declare
     watched_batches uuid[];
     done uuid[];
 begin
-    with said as materialized (
+    with reported as materialized (
         select * from rows from (unnest(o.ids), unnest(o.fences), unnest(o.kinds),
             json_array_elements(o.details), json_array_elements(o.progress)
         ) as s (id, fence, kind, detail, progress)
     ), gone as (
-        delete from jobs j using said s
+        delete from jobs j using reported s
         where j.id = any (array[s.id]) and j.fence is not distinct from s.fence
           and (j.state = 'running') = were_running and (o.lanes is null or j.lane_id = any (o.lanes))
           and (ends_job(s.kind) or j.cancelled_at is not null)
@@ -90,8 +102,8 @@ begin
         -- before it.
         returning j.id, j.lane_id, j.position, j.attempt, j.batch_id, j.watched,
             case when j.cancelled_at is null then s.kind else 'cancelled' end as kind, j.task, s.detail,
-            said_progress(s.progress) as said, j.tenant, j.key, j.priority, j.run_at, j.snoozes, j.fence,
-            j.worker_id, j.started_at, j.dedup_key, j.cache_key, j.payload, j.progress, j.checkpoints,
+            reported_progress(s.progress) as last_progress, j.tenant, j.key, j.priority, j.run_at,
+            j.snoozes, j.fence, j.worker_id, j.started_at, j.dedup_key, j.cache_key, j.payload, j.progress, j.checkpoints,
             case when has_error(s.kind) then attempts_with(j, s.detail, moment)
                 else j.attempts end as history,
             j.labels, j.created_at, j.expires_on
@@ -103,7 +115,7 @@ begin
             attempt, snoozes, fence, worker_id, started_at, moment, dedup_key, cache_key, payload,
             case kind when 'completed' then detail end,
             case kind when 'failed' then (detail -> 'error')::jsonb end,
-            coalesce(said, progress), checkpoints, history, labels, created_at, expires_on
+            coalesce(last_progress, progress), checkpoints, history, labels, created_at, expires_on
         from gone
     ), back as (
         update jobs j
@@ -119,28 +131,28 @@ begin
             lane_id = case s.kind when 'advance'
                 then lane_for(s.detail ->> 'task', j.tenant, j.batch_id, s.detail ->> 'key')
                 else j.lane_id end,
-            progress = coalesce(said_progress(s.progress), j.progress),
+            progress = coalesce(reported_progress(s.progress), j.progress),
             checkpoints = case when s.kind <> 'advance' then j.checkpoints end,
             fence = null, worker_id = null, started_at = null
-        from said s
+        from reported s
         cross join lateral (
             select lane_id, task, attempt from jobs where jobs.id = s.id offset 0) before
         where puts_back(s.kind)
           and j.id = any (array[s.id]) and j.fence = s.fence
           and j.lane_id = any (o.lanes) and j.cancelled_at is null
         returning j.id, j.batch_id, before.lane_id, j.position, before.task, before.attempt, s.kind,
-            s.detail, said_progress(s.progress) as said, j.task as stage
+            s.detail, reported_progress(s.progress) as last_progress, j.task as stage
     ), ended as (
         select batch_id, task, attempt, kind, array_agg(id) as ids, array_agg(position) as positions,
             array_agg(event_data(kind, task, attempt, detail)) filter (where not is_plain(kind)) as data,
-            array_agg(id) filter (where said is not null) as said_ids,
-            array_agg(position) filter (where said is not null) as said_positions,
-            array_agg(said) filter (where said is not null) as said,
+            array_agg(id) filter (where last_progress is not null) as progress_ids,
+            array_agg(position) filter (where last_progress is not null) as progress_positions,
+            array_agg(last_progress) filter (where last_progress is not null) as progresses,
             array_agg(id) filter (where watched) as watched_ids
         from (
-            select id, batch_id, position, task, attempt, kind, detail, said, watched from gone
+            select id, batch_id, position, task, attempt, kind, detail, last_progress, watched from gone
             union all
-            select id, batch_id, position, task, attempt, kind, detail, said, false from back) e
+            select id, batch_id, position, task, attempt, kind, detail, last_progress, false from back) e
         group by batch_id, task, attempt, kind
     ), freed as (
         update lanes l set running = l.running - e.n
@@ -150,19 +162,19 @@ begin
             group by lane_id) e
         where were_running and l.id = any (array[e.lane_id])
         returning l.id, e.n
-    ), tellings as (
+    ), blocks as (
         select batch_id, type, cardinality(ids) as n, row (type,
             sum(cardinality(ids)) over (
                 partition by batch_id order by type <> 'job_progress', type, task, attempt
                 rows unbounded preceding),
-            ids, positions, data)::telling as telling
+            ids, positions, data)::unnumbered_block as block
         from (
             select batch_id, event_type(kind) as type, task, attempt, ids, positions,
                 coalesce(data, array[attempt_data(task, attempt)]) as data
             from ended
             union all
-            select batch_id, 'job_progress', task, attempt, said_ids, said_positions, said
-            from ended where said is not null
+            select batch_id, 'job_progress', task, attempt, progress_ids, progress_positions, progresses
+            from ended where progresses is not null
         ) entries
         where batch_id is not null
     ), counted as (
@@ -171,22 +183,22 @@ begin
             completed = b.completed + e.completed,
             failed = b.failed + e.failed,
             cancelled = b.cancelled + e.cancelled,
-            last_event = b.last_event + e.told
+            last_event = b.last_event + e.events
         from (
-            select batch_id, sum(n)::integer as told, array_agg(telling) as tellings,
+            select batch_id, sum(n)::integer as events, array_agg(block) as blocks,
                 coalesce(sum(n) filter (where type <> 'job_progress'), 0) as ended,
                 coalesce(sum(n) filter (where type = 'job_completed'), 0) as completed,
                 coalesce(sum(n) filter (where type = 'job_failed'), 0) as failed,
                 coalesce(sum(n) filter (where type = 'job_cancelled'), 0) as cancelled
-            from tellings group by batch_id) e
+            from blocks group by batch_id) e
         where b.id = any (array[e.batch_id])
-        returning b.*, b.last_event - e.told as before, e.tellings
-    ), told as (
+        returning b.*, b.last_event - e.events as before, e.blocks
+    ), logged as (
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
         select c.id, c.before + t.upto, c.tenant, t.type, t.job_ids, t.positions, t.data, moment,
             c.expires_on
-        from counted c cross join lateral unnest(c.tellings) t
+        from counted c cross join lateral unnest(c.blocks) t
     )
     select (select array_agg(id) from ended cross join lateral unnest(ids) as id),
         (select array_agg(id) from ended cross join lateral unnest(ids) as id where kind = 'cancelled'),
@@ -233,7 +245,7 @@ begin atomic
     where m.name = any (array[e.name]);
 end;
 
-create or replace function said_progress(progress json) returns json
+create or replace function reported_progress(progress json) returns json
 language sql stable
 return case when progress::text <> 'null' then progress end;
 

@@ -1,4 +1,4 @@
--- How a batch finishes.
+-- The limit of a batch, and how a batch finishes.
 
 -- The state of a batch whose jobs have all ended.
 create or replace function final_state(b batches) returns batch_state
@@ -22,7 +22,7 @@ begin
         set state = final_state(b), finished_at = moment, last_event = b.last_event + 1
         where b.id = any (batch_ids)
         returning b.*
-    ), told as (
+    ), logged as (
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
         select id, last_event, tenant,
@@ -35,7 +35,7 @@ begin
         pg_current_xact_id()
     from done d where on_finish is not null;
     if exists (select from notifications where batch_id = any (batch_ids)) then
-        perform tell_finished(batch_ids, moment);
+        perform notify_finished(batch_ids, moment);
     end if;
 
     perform pg_notify('batchmill', topic('done:' || id)) from batches

@@ -146,15 +146,15 @@ language plpgsql as $$
 declare
     interrupted integer;
 begin
-    with told as (
+    with interrupted_jobs as (
         update jobs set cancelled_at = moment
         where id = any (job_ids) and state = 'running' and cancelled_at is null
         returning worker_id
-    ), rung as (
+    ), notified as (
         select count(pg_notify('batchmill', topic('cancel:' || worker_id)))
-        from (select distinct worker_id from told) w
+        from (select distinct worker_id from interrupted_jobs) w
     )
-    select count(*) into interrupted from told cross join rung;
+    select count(*) into interrupted from interrupted_jobs cross join notified;
     return interrupted;
 end $$;
 

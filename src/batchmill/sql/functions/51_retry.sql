@@ -57,7 +57,7 @@ begin
     if retried = '{}' then
         return 0;
     end if;
-    with told as (
+    with logged as (
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
         select batch.id, batch.last_event + 1 + max(place), batch.tenant, 'job_retrying',
@@ -109,7 +109,7 @@ begin
         perform count_own_jobs(retried);
     end if;
     if retried = 0 then
-        raise exception 'Job % was retried by another call.', of_job using errcode = 'BM006';
+        raise exception 'Job % was already retried by another call.', of_job using errcode = 'BM006';
     end if;
     return retried;
 end $$;
@@ -156,7 +156,7 @@ begin
         raise exception 'There is no batch %.', of_batch using errcode = 'BM005';
     end if;
     if batch.finished_at is null then
-        raise exception 'Batch % is not finished: cancel it first.', of_batch using errcode = 'BM006';
+        raise exception 'Batch % is not finished. Cancel it first.', of_batch using errcode = 'BM006';
     end if;
     delete from finished where batch_id = of_batch and expires_on = batch.expires_on;
     delete from event_blocks where batch_id = of_batch and expires_on = batch.expires_on;

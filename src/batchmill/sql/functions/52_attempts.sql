@@ -27,7 +27,7 @@ begin
             from written where batch_id is not null group by batch_id) w
         where b.id = any (array[w.batch_id])
         returning b.*, w.job_ids, w.positions, w.data
-    ), told as (
+    ), logged as (
         insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at,
             expires_on)
         select id, last_event, tenant, 'job_progress', job_ids, positions, data, moment, expires_on

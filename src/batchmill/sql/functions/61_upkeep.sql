@@ -18,14 +18,19 @@ end $$;
 -- Returns the work that is due now, or null if the worker does not lead.
 create or replace function look_after(worker bigint, seconds double precision) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    garbage boolean;
 begin
     if not lead(worker, seconds) then
         return null;
     end if;
+    garbage := has_garbage();
     return json_build_object(
         'now', clock(),
         'lapsed', lapsed_jobs(),
-        'litter', has_litter(),
+        'garbage', garbage,
+        -- Processes of schema version 10 read this name.
+        'litter', garbage,
         'due', (
             select coalesce(json_agg(due), '[]') from (
                 select tenant, name, cron, timezone, missed, next_at from schedules

@@ -37,7 +37,7 @@ declare
     others bigint;
 begin
     if seconds < quota.schedule_seconds then
-        raise exception 'A schedule of this tenant fires at most every % seconds; this one fires every % seconds.',
+        raise exception 'Schedules of this tenant must not fire more often than every % seconds; this one fires every % seconds.',
             quota.schedule_seconds, seconds using errcode = 'BM002';
     end if;
     perform pg_advisory_xact_lock(hashtext('batchmill.schedules'), hashtext(of_tenant));
@@ -72,11 +72,11 @@ declare
     at_most constant integer := 65536;
 begin
     if octet_length(payload::text) > at_most then
-        raise exception 'The payload of a schedule has % bytes; the limit is %. Give it the address of what is larger.',
+        raise exception 'The payload of a schedule has % bytes; the limit is %. For larger data, use a URL.',
             octet_length(payload::text), at_most using errcode = 'BM003';
     end if;
     if batchmill.named_artifacts(payload::text) <> '{}' then
-        raise exception 'A schedule cannot name an artifact, which would be gone when it fires: give an address to fetch.'
+        raise exception 'A schedule cannot refer to an artifact, which can expire before it fires. Use a URL to fetch.'
             using errcode = 'BM002';
     end if;
 end $$;

@@ -157,7 +157,7 @@ begin
         raise exception 'There is no artifact %.', of_id using errcode = 'BM005';
     end if;
     if is_needed(file) then
-        raise exception 'Artifact % belongs to work that is not finished: cancel that first.', of_id
+        raise exception 'Artifact % is used by a batch or job that is not finished. Cancel that first.', of_id
             using errcode = 'BM006';
     end if;
     return give_up_artifact(of_id);
@@ -310,7 +310,7 @@ begin
 end $$;
 
 -- Whether there are files for the upkeep to remove.
-create or replace function has_litter() returns boolean
+create or replace function has_garbage() returns boolean
 language sql stable
 return exists (select from artifacts where collect_at <= clock())
     or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
@@ -318,7 +318,7 @@ return exists (select from artifacts where collect_at <= clock())
 
 -- Gives up expired files, and files whose last write is an hour ago. Returns up to `most` files that can be
 -- removed.
-create or replace function collect_litter(most integer) returns table (id uuid, storage_key text)
+create or replace function collect_garbage(most integer) returns table (id uuid, storage_key text)
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -334,7 +334,7 @@ end $$;
 
 -- Postpones files that could not be removed, each by a different time, so that a file that can never be
 -- removed does not block the others.
-create or replace function put_off_litter(of_ids uuid[], seconds double precision) returns void
+create or replace function postpone_garbage(of_ids uuid[], seconds double precision) returns void
 language sql set search_path = batchmill, pg_catalog, pg_temp as $$
     update artifacts set collect_at = clock() + make_interval(secs => seconds * (1 + 9 * random()))
     where id = any (of_ids) and state = 'gone'

@@ -2,7 +2,7 @@
 -- the job that notifies a target contains only an id, so that payloads contain no secrets and no addresses.
 
 -- The task that notifies a target. Rejects characters that could break out of a line of a request or a mail.
-create or replace function teller_of(target text) returns text
+create or replace function notification_task(target text) returns text
 language plpgsql immutable as $$
 begin
     if length(target) <= 2000 and target ~ '^https?://[!-~]+$' and target !~ '^https?://[^/?#]*@' then
@@ -11,19 +11,19 @@ begin
         ~ '^[A-Za-z0-9.!#$%&''*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$' then
         return 'batchmill.email';
     end if;
-    raise exception 'Whom to tell is an http or https URL without a password, or a mail address, not "%".',
+    raise exception 'A notification needs an http or https URL without a password, or an email address, not "%".',
         left(target, 100) using errcode = 'BM002';
 end $$;
 
 -- Refuses a target that no worker can notify: a worker that can do so registers the task.
-create or replace function require_teller(task text) returns void
+create or replace function require_notification_task(task text) returns void
 language plpgsql as $$
 begin
     if not exists (select from tasks where name = task) then
         raise exception '%', case task
-            when 'batchmill.email' then 'Nobody sends mail here: set BATCHMILL_SMTP_URL and '
+            when 'batchmill.email' then 'No worker sends mail: set BATCHMILL_SMTP_URL and '
                 'BATCHMILL_MAIL_FROM for a worker that has batchmill[notify] installed.'
-            else 'Nobody calls webhooks here: start a worker that has batchmill[notify] installed.' end
+            else 'No worker calls webhooks: start a worker that has batchmill[notify] installed.' end
             using errcode = 'BM002';
     end if;
 end $$;
@@ -32,7 +32,7 @@ create or replace function targets_in(option jsonb) returns text[]
 language plpgsql immutable as $$
 begin
     if jsonb_typeof(option) <> 'array' then
-        raise exception 'notify is a JSON array of URLs and mail addresses.' using errcode = 'BM002';
+        raise exception 'notify must be a JSON array of URLs and email addresses.' using errcode = 'BM002';
     end if;
     return array(select jsonb_array_elements_text(option));
 end $$;
@@ -44,15 +44,15 @@ declare
     target text;
 begin
     foreach target in array array(select distinct unnest(targets) order by 1) loop
-        perform require_teller(teller_of(target));
+        perform require_notification_task(notification_task(target));
         insert into notifications (tenant, batch_id, webhook_id, email, created_at, expires_at)
         select b.tenant, b.id, case when is_webhook then webhook_for(b.tenant, target, moment) end,
             case when not is_webhook then target end, moment, b.expires_at + interval '2 days'
-        from (select teller_of(target) = 'batchmill.webhook') kind (is_webhook)
+        from (select notification_task(target) = 'batchmill.webhook') kind (is_webhook)
         on conflict do nothing;
     end loop;
     if (select count(*) from notifications where batch_id = b.id) > 20 then
-        raise exception 'A batch tells at most 20 webhooks and mail addresses.' using errcode = 'BM002';
+        raise exception 'A batch can notify at most 20 webhooks and email addresses.' using errcode = 'BM002';
     end if;
 end $$;
 
@@ -71,17 +71,17 @@ begin
     moment := clock();
     perform add_notifications(batch, targets, moment);
     if batch.finished_at is not null then
-        perform tell_finished(array[of_batch], moment);
+        perform notify_finished(array[of_batch], moment);
     end if;
 end $$;
 
 -- Creates the jobs that notify about finished batches, one for each notification and generation. Their
 -- content is fixed here and does not change with the batch. A webhook that is disabled or deleted gets no
 -- job.
-create or replace function tell_finished(batch_ids uuid[], moment timestamptz) returns void
+create or replace function notify_finished(batch_ids uuid[], moment timestamptz) returns void
 language plpgsql as $$
 begin
-    with told as (
+    with notified as (
         update notifications n
         set told_generation = b.generation,
             job_id = case when email is not null or exists (
@@ -99,7 +99,7 @@ begin
             'notification_id', id, 'finished_at', (batch).finished_at, 'task', (batch).task,
             'labels', (batch).labels - 'traceparent', 'batch', batch_summary(batch)),
         moment, greatest((batch).expires_on, day_of(moment) + 7), pg_current_xact_id()
-    from told where job_id is not null;
+    from notified where job_id is not null;
     perform notify_workers('{batchmill.webhook,batchmill.email}');
 end $$;
 
@@ -153,11 +153,11 @@ declare
     saved uuid;
     known webhooks;
 begin
-    if teller_of(of_url) <> 'batchmill.webhook' then
-        raise exception 'A webhook is an http or https URL, not "%".', left(of_url, 100)
+    if notification_task(of_url) <> 'batchmill.webhook' then
+        raise exception 'A webhook must be an http or https URL, not "%".', left(of_url, 100)
             using errcode = 'BM002';
     end if;
-    perform require_teller('batchmill.webhook');
+    perform require_notification_task('batchmill.webhook');
     saved := webhook_for(coalesce(acting_tenant(), of_tenant), of_url, clock());
     select * into known from webhooks where id = saved;
     return known;
@@ -227,10 +227,10 @@ language plpgsql stable set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     email text;
 begin
-    perform require_fewer_mails('This tenant may send % mails an hour, and has sent %.',
+    perform require_fewer_mails('This tenant can send % mails per hour, and has sent %.',
         mails_of(of_tenant, null, null), per_tenant);
     foreach email in array emails loop
-        perform require_fewer_mails('One of these addresses may get % mails an hour, and got %.',
+        perform require_fewer_mails('An address can get % mails per hour, and one of these got %.',
             mails_of(null, mail_recipient(email), null), per_address);
     end loop;
 end $$;

@@ -88,7 +88,7 @@ begin
     set operations = case usage.day when today then usage.operations else 0 end + added, day = today
     returning operations into used;
     if used > quota.operations_per_day then
-        perform refuse_over('jobs a day', used - added, quota.operations_per_day,
+        perform refuse_over('jobs per day', used - added, quota.operations_per_day,
             extract(epoch from today + 1 - moment));
     end if;
     if quota.active_jobs is not null then
@@ -132,6 +132,6 @@ end $$;
 create or replace function refuse_over(what text, used bigint, most bigint, retry_after float8) returns void
 language plpgsql as $$
 begin
-    raise exception 'This tenant may have % %, and has %.', most, what, used using errcode = 'BM011',
+    raise exception 'The quota of this tenant is % %, and it already has %.', most, what, used using errcode = 'BM011',
         detail = json_build_object('used', used, 'limit', most, 'retry_after', retry_after)::text;
 end $$;

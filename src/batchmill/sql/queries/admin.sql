@@ -257,7 +257,7 @@ select 'the prepared transaction ' || gid as holder,
     extract(epoch from clock_timestamp() - prepared)::float8 as seconds
 from pg_prepared_xacts where database = current_database()
 union all
-select 'the replication slot ' || slot_name || case when active then '' else ', which nobody uses,' end,
+select 'the replication slot ' || slot_name || case when active then '' else ', which is inactive,' end,
     null
 from pg_replication_slots where (xmin is not null or catalog_xmin is not null) and not active
 

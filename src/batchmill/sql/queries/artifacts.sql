@@ -73,11 +73,11 @@ where f.batch_id = %(batch)s and f.position = any (%(positions)s::integer[]) and
   and a.tenant = f.tenant and a.state = 'kept' and a.expires_at > batchmill.clock()
 order by f.position, a.created_at, a.id
 
--- name: collect_litter
-select id, storage_key from batchmill.collect_litter(%(most)s::integer)
+-- name: collect_garbage
+select id, storage_key from batchmill.collect_garbage(%(most)s::integer)
 
--- name: put_off_litter
-select batchmill.put_off_litter(%(ids)s, %(seconds)s::float8)
+-- name: postpone_garbage
+select batchmill.postpone_garbage(%(ids)s, %(seconds)s::float8)
 
 -- name: signing_keys
 select k.id, k.secret, extract(epoch from batchmill.clock())::float8 as now

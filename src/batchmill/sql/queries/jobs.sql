@@ -23,20 +23,20 @@ select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s a
 select batchmill.check_job(t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
 from batchmill.known_task(%(task)s, null) t
 
--- name: claim
-select batchmill.claim(%(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer,
-    %(spare)s::integer, cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s,
-    %(lot)s::bigint)
+-- name: claim_jobs
+select batchmill.claim_jobs(%(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer,
+    %(prefetch)s::integer, cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s,
+    %(seed)s::bigint)
 
 -- name: finish
 select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
     cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[])
 
--- name: turn
-select batchmill.turn(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
+-- name: finish_and_claim
+select batchmill.finish_and_claim(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
     cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[],
-    %(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer, %(spare)s::integer,
-    cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s, %(lot)s::bigint)
+    %(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer, %(prefetch)s::integer,
+    cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s, %(seed)s::bigint)
 
 -- name: report_progress
 select batchmill.report_progress(cast(%(reports)s as json))

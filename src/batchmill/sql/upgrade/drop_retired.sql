@@ -17,7 +17,7 @@ begin
                 execute format('drop function %s', retired);
                 is_done := false;
             exception when dependent_objects_still_exist then
-                raise notice 'Something depends on %, so it is not dropped.', retired;
+                raise notice 'Another object depends on %, so it is not dropped.', retired;
             end;
         end loop;
     end loop;

@@ -44,7 +44,7 @@ class Signer:
         """Creates a new signing key. The newest `keep` keys stay valid. With 1, all existing links
         become invalid."""
         if keep < 1:
-            raise InvalidInput("At least the new key has to be kept.")
+            raise InvalidInput(f"keep must be at least 1, not {keep}: the new key is always kept.")
         await self._open()
         await self._store.add_signing_key(keep=keep)
 
@@ -55,5 +55,7 @@ class Signer:
 
 def _moment(now: float, expires_in: float) -> int:
     if not 0 < expires_in <= LONGEST:
-        raise InvalidInput(f"A link lasts from a second to a year, not {expires_in!r} seconds.")
+        raise InvalidInput(
+            f"expires_in must be greater than 0 seconds and at most 1 year, not {expires_in!r}."
+        )
     return ceil(now + expires_in)

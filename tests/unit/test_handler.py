@@ -6,8 +6,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 import pytest
 from pydantic import BaseModel
 
+from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.payload import Codec
-from batchmill.domain.signature import Signature
 from batchmill.errors import InvalidInput, InvalidPayload
 
 T = TypeVar("T")
@@ -34,46 +34,48 @@ class Schedule:
     events: int
 
 
-def signature(function: Callable[..., Any]) -> Signature:
-    return Signature.of(function, job_types=(Job, SyncJob), outcome_types=(Advance, Snooze))
+def signature(function: Callable[..., Any]) -> HandlerSignature:
+    return HandlerSignature.of(function, job_types=(Job, SyncJob), outcome_types=(Advance, Snooze))
 
 
 class TestParameters:
-    def test_a_job_and_a_payload(self):
+    def test_a_handler_can_take_a_job_and_a_payload(self):
         async def extract(job: Job, sheet: Sheet) -> Schedule: ...
 
-        assert signature(extract) == Signature("job", ("sheet",), Sheet, Schedule, is_async=True)
+        assert signature(extract) == HandlerSignature(
+            "job", ("sheet",), Sheet, Schedule, is_async=True
+        )
 
-    def test_the_job_may_stand_anywhere_under_any_name(self):
+    def test_the_job_can_have_any_position_and_name(self):
         def extract(sheet: Sheet, context: SyncJob) -> Schedule: ...
 
-        found = signature(extract)
-        assert (found.job_parameter, found.payload, found.is_async) == ("context", Sheet, False)
+        parsed = signature(extract)
+        assert (parsed.job_parameter, parsed.payload, parsed.is_async) == ("context", Sheet, False)
 
-    def test_a_payload_only(self):
-        found = signature(lambda sheet: sheet)
-        assert not found.takes_job
-        assert (found.payload, found.result) == (Any, Any)
+    def test_a_handler_can_take_only_a_payload(self):
+        parsed = signature(lambda sheet: sheet)
+        assert not parsed.takes_job
+        assert (parsed.payload, parsed.result) == (Any, Any)
 
     def test_a_first_parameter_named_job_without_annotation_is_the_job(self):
         assert signature(lambda job, sheet: sheet).job_parameter == "job"
         assert signature(lambda sheet, job: sheet).job_parameter is None
 
-    def test_one_named_job_with_another_annotation_is_the_payload(self):
+    def test_a_parameter_named_job_with_another_annotation_is_the_payload(self):
         def describe(job: str) -> str: ...
 
         assert signature(describe).payload_parameters == ("job",)
 
-    def test_no_payload(self):
+    def test_a_handler_can_take_no_payload(self):
         async def sweep(job: Job) -> None: ...
 
         def tick() -> None: ...
 
         assert signature(sweep).payload is None
-        assert signature(tick) == Signature(None, (), None, type(None), is_async=False)
+        assert signature(tick) == HandlerSignature(None, (), None, type(None), is_async=False)
 
     @pytest.mark.parametrize("written", ["*sheets", "**sheets", "sheet, /"])
-    def test_parameters_that_cannot_be_named_are_refused(self, written: str):
+    def test_parameters_that_cannot_be_passed_by_name_are_refused(self, written: str):
         names: dict[str, Any] = {}
         exec(f"def extract({written}): ...", names)
         with pytest.raises(InvalidInput) as refused:
@@ -82,11 +84,11 @@ class TestParameters:
 
 
 class TestSeveralParameters:
-    def test_they_are_one_payload_by_name(self):
+    def test_several_parameters_are_one_payload_with_their_names(self):
         def add(job: Job, a: int, b: int = 2, *, raw: bytes = b"") -> int: ...
 
-        found = signature(add)
-        codec = Codec(found.payload)
+        parsed = signature(add)
+        codec = Codec(parsed.payload)
         assert codec.load(codec.dump({"a": "1"})) == {"a": 1}
         assert codec.load(codec.dump({"a": 1, "raw": b"\xff"})) == {"a": 1, "raw": b"\xff"}
 
@@ -98,13 +100,13 @@ class TestSeveralParameters:
             ({"a": 1, "b": "x"}, r"\$\.b: Input should be a valid integer"),
         ],
     )
-    def test_what_does_not_fit_is_refused(self, payload: Any, complaint: str):
+    def test_an_invalid_payload_is_refused(self, payload: Any, complaint: str):
         def add(a: int, b: int = 2) -> int: ...
 
         with pytest.raises(InvalidPayload, match=complaint):
             Codec(signature(add).payload).dump(payload)
 
-    def test_names_that_a_model_could_not_have(self):
+    def test_names_that_a_model_cannot_have_are_accepted(self):
         def odd(copy: int, model_name: str, _private: int) -> None: ...
 
         payload = {"copy": 1, "model_name": "m", "_private": 2}
@@ -112,7 +114,7 @@ class TestSeveralParameters:
 
 
 class TestArguments:
-    def test_each_kind_of_handler_can_be_called(self):
+    def test_each_kind_of_handler_gets_its_arguments(self):
         def none() -> None: ...
 
         def one(job: Job, sheet: str) -> None: ...
@@ -141,7 +143,7 @@ class TestResult:
             (Any, Any),
         ],
     )
-    def test_outcomes_are_not_results(self, annotation: Any, result: Any):
+    def test_outcomes_are_not_part_of_the_result_type(self, annotation: Any, result: Any):
         def handler(sheet: Sheet): ...
 
         handler.__annotations__["return"] = annotation
@@ -149,13 +151,13 @@ class TestResult:
 
 
 class TestKindsOfCallable:
-    def test_string_annotations(self):
+    def test_string_annotations_are_resolved(self):
         def extract(job: "Job", sheet: "Sheet | None") -> "Schedule | Advance": ...
 
-        found = signature(extract)
-        assert (found.takes_job, found.payload, found.result) == (True, Sheet | None, Schedule)
+        parsed = signature(extract)
+        assert (parsed.takes_job, parsed.payload, parsed.result) == (True, Sheet | None, Schedule)
 
-    def test_annotations_that_cannot_be_resolved(self):
+    def test_annotations_that_cannot_be_resolved_are_refused(self):
         def extract(job: Job, sheet: "Shete") -> None: ...  # noqa: F821 # pyright: ignore
 
         with pytest.raises(InvalidInput) as refused:
@@ -163,39 +165,39 @@ class TestKindsOfCallable:
         assert "extract cannot be resolved: name 'Shete' is not defined." in str(refused.value)
 
     @pytest.mark.parametrize("annotation", ["int |", "Sheet.missing", "int + 1"])
-    def test_annotations_that_are_no_types(self, annotation: str):
+    def test_annotations_that_are_not_types_are_refused(self, annotation: str):
         def extract(sheet): ...
 
         extract.__annotations__["sheet"] = annotation
         with pytest.raises(InvalidInput, match=r"annotations of the handler .*extract"):
             signature(extract)
 
-    def test_a_partial_has_only_what_it_leaves_open(self):
+    def test_a_partial_has_only_its_remaining_parameters(self):
         async def convert(client: object, job: Job, sheet: Sheet, quality: int) -> Schedule: ...
 
-        found = signature(functools.partial(convert, object(), quality=90))
-        assert found == Signature("job", ("sheet",), Sheet, Schedule, is_async=True)
+        parsed = signature(functools.partial(convert, object(), quality=90))
+        assert parsed == HandlerSignature("job", ("sheet",), Sheet, Schedule, is_async=True)
 
-    def test_an_object_with_call(self):
+    def test_an_object_with_a_call_method_is_accepted(self):
         class Converter:
             async def __call__(self, job: Job, sheet: Sheet) -> Schedule: ...
 
-        assert signature(Converter()) == Signature("job", ("sheet",), Sheet, Schedule, True)
+        assert signature(Converter()) == HandlerSignature("job", ("sheet",), Sheet, Schedule, True)
         assert signature(functools.partial(Converter())).is_async
 
-    def test_a_bound_method(self):
+    def test_a_bound_method_is_accepted(self):
         class Converter:
             async def convert(self, job: Job, sheet: Sheet) -> Schedule: ...
 
-        found = signature(Converter().convert)
-        assert found == Signature("job", ("sheet",), Sheet, Schedule, is_async=True)
+        parsed = signature(Converter().convert)
+        assert parsed == HandlerSignature("job", ("sheet",), Sheet, Schedule, is_async=True)
 
-    def test_a_decorated_function(self):
+    def test_a_decorated_function_has_the_original_signature(self):
         def extract(job: Job, sheet: Sheet) -> Schedule: ...
 
         @functools.wraps(extract)
         def timed(*args: Any, **kwargs: Any) -> Any: ...
 
-        expected = Signature("job", ("sheet",), Sheet, Schedule, is_async=False)
+        expected = HandlerSignature("job", ("sheet",), Sheet, Schedule, is_async=False)
         assert signature(timed) == expected
         assert signature(functools.cache(extract)) == expected

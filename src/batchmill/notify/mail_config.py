@@ -31,9 +31,9 @@ class Relay:
         parts = _split(url)
         if parts is None or parts.scheme not in PORTS or not parts.hostname:
             raise ConfigurationError(
-                "BATCHMILL_SMTP_URL cannot be read: write smtps://user:password@host:465, "
-                "smtp+starttls://user:password@host:587 or smtp://host:25, with special "
-                "characters as %40 and the like."
+                "BATCHMILL_SMTP_URL is not valid. Use smtps://user:password@host:465, "
+                "smtp+starttls://user:password@host:587 or smtp://host:25. Encode special "
+                "characters, for example @ as %40."
             )
         relay = cls(
             parts.scheme,
@@ -44,14 +44,14 @@ class Relay:
         )
         if relay.password and relay.scheme == "smtp" and not _is_here(relay.host):
             raise ConfigurationError(
-                "BATCHMILL_SMTP_URL would send its password for everyone to read: begin it with "
-                "smtps:// or smtp+starttls://."
+                "BATCHMILL_SMTP_URL would send its password without encryption. Use smtps:// "
+                "or smtp+starttls://."
             )
         return relay
 
 
 @dataclass(frozen=True, slots=True)
-class Postbox:
+class MailConfig:
     relay: Relay
     sender: Address
     public_url: str | None
@@ -63,7 +63,7 @@ class Postbox:
             return None
         if settings.smtp_url is None or settings.mail_from is None:
             raise ConfigurationError(
-                "To send mail, set BATCHMILL_SMTP_URL and BATCHMILL_MAIL_FROM, both of them."
+                "To send mail, set both BATCHMILL_SMTP_URL and BATCHMILL_MAIL_FROM."
             )
         return cls(Relay.parse(settings.smtp_url), _sender(settings.mail_from), settings.public_url)
 
@@ -89,6 +89,6 @@ def _sender(text: str) -> Address:
         if text.isprintable() and "@" in address:
             return Address(name, addr_spec=address)
     raise ConfigurationError(
-        f'BATCHMILL_MAIL_FROM is a mail address, such as "Batches <batches@example.org>", '
-        f"not {text!r}."
+        'BATCHMILL_MAIL_FROM must be an email address, such as "Batches '
+        f'<batches@example.org>", not {text!r}.'
     )

@@ -5,8 +5,8 @@ from typing import ClassVar
 from benchmarks.soak.abuser import Abuser
 
 
-class Crowder(Abuser):
-    """More short jobs than there are slots, each in a batch of its own."""
+class SmallBatchSubmitter(Abuser):
+    """More short jobs than there are slots, each in its own batch."""
 
     name: ClassVar[str] = "small-batches"
     callers: ClassVar[int] = 10

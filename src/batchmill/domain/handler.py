@@ -32,7 +32,7 @@ _UNSUPPORTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class HandlerSignature:
     """`payload` and `result` are annotations, or `Any` if the handler has none.
 
     A handler with several payload parameters takes its payload as `{"name": value, …}`, which a
@@ -112,8 +112,8 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
         if parameter.kind in _UNSUPPORTED:
             written = _UNSUPPORTED[parameter.kind].format(parameter.name)
             raise InvalidInput(
-                f"The handler {_name(function)} takes ({written}); "
-                "a handler takes a job, and its payload as parameters that can be named."
+                f"The handler {_name(function)} takes ({written}). A handler can take only a "
+                "job, and its payload as named parameters."
             )
     return [parameter for parameter in parameters if parameter.name not in bound]
 

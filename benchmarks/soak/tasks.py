@@ -1,4 +1,4 @@
-"""The tasks of the server that is abused."""
+"""The tasks of the attacked server."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ async def large(size: int) -> str:
 
 @mill.task(entry=True)
 async def keep(text: str) -> None:
-    """The payload is what matters."""
+    """Does nothing: only the payload matters."""
 
 
 @mill.task(entry=True)

@@ -1,4 +1,4 @@
-"""The servers of a soak: PostgreSQL, `batchmill serve` and HeatSync, each a process of its own."""
+"""The servers of a soak test: PostgreSQL, `batchmill serve` and HeatSync, as separate processes."""
 
 import asyncio
 import os
@@ -21,20 +21,20 @@ from tests.postgres import create_database, free_port
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"Serving on http")
 PATIENCE = 60.0
-TENANTS = ("normal", "abuser", "accomplice")
-# Callers come from addresses of their own, so that limits per address tell them apart. So does each
-# abuser of the service: see `attack.py`.
+TENANTS = ("normal", "abuser", "second-abuser")
+# Callers have different addresses, so that limits per address apply to each of them separately. So
+# has each abuser of the service: see `attack.py`.
 ABUSER, TENANT, VISITOR = "127.0.0.2", "127.0.0.3", "127.0.0.4"
-# Inside a mount namespace of its own a server asks this address for every name; nobody answers.
-# Another address for each run, since two may run at once.
-SILENCE = f"127.66.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
-WITHOUT_NAMES = f"""
-printf 'nameserver {SILENCE}\\n' > "$1" && mount --bind "$1" /etc/resolv.conf && shift && exec "$@"
+# Servers run in a mount namespace in which this is the only DNS server, and it never answers. Each
+# run has a different address, because two may run at the same time.
+DNS_HOST = f"127.66.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
+WITHOUT_DNS = f"""
+printf 'nameserver {DNS_HOST}\\n' > "$1" && mount --bind "$1" /etc/resolv.conf && shift && exec "$@"
 """
 
 
 class ServerProcess:
-    """A server on a loopback port; the end of what it logs is kept."""
+    """A server on a loopback port. The last lines of its log are kept."""
 
     def __init__(self, port: int, command: list[str], **settings: str):
         self.port = port
@@ -47,7 +47,7 @@ class ServerProcess:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            # As services have it. Linux may share processors out by session (autogroup).
+            # As for a real service. Linux may distribute processor time by session (autogroup).
             start_new_session=True,
         )
         self._is_ready = threading.Event()
@@ -86,7 +86,7 @@ class ServerProcess:
 
 
 @dataclass
-class Stage:
+class Environment:
     dsn: str
     files: Path
     service: ServerProcess
@@ -99,25 +99,25 @@ class Stage:
 
 
 @contextmanager
-def staged(dsn: str | None, *, heatsync: bool) -> Iterator[Stage]:
-    """With a database of their own, on the given server or on one that is started for this."""
+def start_servers(dsn: str | None, *, heatsync: bool) -> Iterator[Environment]:
+    """Starts the servers with new databases, on the given PostgreSQL or on a new one."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="batchmill-soak-")))
         if dsn is None:
             postgres = stack.enter_context(Postgres(next(installations())))
             postgres.start()
             dsn = postgres.dsn
-        stack.enter_context(silence())
+        stack.enter_context(silent_dns())
         name = f"soak_{os.getpid()}"
         keys = asyncio.run(prepare(create_database(dsn, name)))
         service = serve(dsn_of(dsn, name), folder / "service")
         stack.callback(service.stop)
-        meets = None
+        heatsync_server = None
         if heatsync:
             asyncio.run(prepare(create_database(dsn, f"{name}_heatsync")))
-            meets = serve_heatsync(dsn_of(dsn, f"{name}_heatsync"), folder / "heatsync")
-            stack.callback(meets.stop)
-        yield Stage(dsn_of(dsn, name), folder / "service", service, meets, keys)
+            heatsync_server = serve_heatsync(dsn_of(dsn, f"{name}_heatsync"), folder / "heatsync")
+            stack.callback(heatsync_server.stop)
+        yield Environment(dsn_of(dsn, name), folder / "service", service, heatsync_server, keys)
 
 
 def dsn_of(server: str, name: str) -> str:
@@ -125,13 +125,13 @@ def dsn_of(server: str, name: str) -> str:
 
 
 async def prepare(dsn: str) -> dict[str, str]:
-    """The schema, and a key of each tenant."""
+    """Creates the schema and a key for each tenant."""
     async with Mill(dsn, migrate=True) as mill:
         return {tenant: (await mill.keys.create("soak", tenant=tenant))[0] for tenant in TENANTS}
 
 
 def serve(dsn: str, files: Path) -> ServerProcess:
-    return server_of("benchmarks.soak.shop:mill", dsn, files, BATCHMILL_REQUIRE_KEY="1")
+    return server_of("benchmarks.soak.tasks:mill", dsn, files, BATCHMILL_REQUIRE_KEY="1")
 
 
 def serve_heatsync(dsn: str, files: Path) -> ServerProcess:
@@ -143,7 +143,7 @@ def server_of(app: str, dsn: str, files: Path, **settings: str) -> ServerProcess
     return ServerProcess(
         port,
         [
-            *without_names(files),
+            *without_dns(files),
             *(sys.executable, "-m", "batchmill", "--app", app, "serve", "--port", str(port)),
         ],
         BATCHMILL_ARTIFACTS=str(files),
@@ -152,24 +152,24 @@ def server_of(app: str, dsn: str, files: Path, **settings: str) -> ServerProcess
     )
 
 
-def without_names(files: Path) -> list[str]:
-    """Runs a command where no DNS server answers, if this process may arrange that."""
-    if not is_silent():
+def without_dns(files: Path) -> list[str]:
+    """The prefix of a command that runs without DNS, if this process has the rights for it."""
+    if not can_replace_dns():
         return []
     resolver = files.with_name(f"{files.name}.resolv.conf")
-    return ["unshare", "--mount", "sh", "-c", WITHOUT_NAMES, "sh", str(resolver)]
+    return ["unshare", "--mount", "sh", "-c", WITHOUT_DNS, "sh", str(resolver)]
 
 
-def is_silent() -> bool:
+def can_replace_dns() -> bool:
     return os.geteuid() == 0 and sys.platform == "linux"
 
 
 @contextmanager
-def silence() -> Iterator[None]:
-    """A DNS server that takes questions and answers none."""
-    if not is_silent():
+def silent_dns() -> Iterator[None]:
+    """A DNS server that receives queries and never answers."""
+    if not can_replace_dns():
         yield
         return
     with socket.socket(type=socket.SOCK_DGRAM) as silent:
-        silent.bind((SILENCE, 53))
+        silent.bind((DNS_HOST, 53))
         yield

@@ -20,7 +20,7 @@ from batchmill.fetch.url import host_of, port_of
 from batchmill.fetch.wire import Meter, Wire
 
 
-class Exchange:
+class Request:
     """Connections are never reused: the next request may belong to another tenant, and its host
     name has to be checked again."""
 
@@ -60,7 +60,7 @@ class Exchange:
         if self._is_reading:
             # An interrupted read closes the stream, which then looks as if it had ended. Half a
             # body must not be taken for a whole one.
-            raise Unreachable(f"The answer of {self.host} was interrupted before its end.")
+            raise Unreachable(f"The response of {self.host} was interrupted before its end.")
         self._is_reading = True
         async with self._watched():
             data = await anext(self._content, b"")
@@ -71,7 +71,7 @@ class Exchange:
         await self._wire.aclose()
 
     @property
-    def broke_off(self) -> bool:
+    def closed_by_server(self) -> bool:
         """Whether the server has closed the connection."""
         return self._meter.at_end
 
@@ -82,18 +82,22 @@ class Exchange:
             async with self._budget.spend():
                 yield
         except (TimeoutError, httpcore.TimeoutException) as error:
-            raise ResponseTooSlow(f"{self.host} takes too long to answer.") from error
+            raise ResponseTooSlow(f"{self.host} takes too long to respond.") from error
         except httpcore.LocalProtocolError as error:
-            raise InvalidInput("A header holds what HTTP does not allow.") from error
+            raise InvalidInput(
+                "A request header contains characters that HTTP does not allow."
+            ) from error
         except httpcore.RemoteProtocolError as error:
-            raise self._misunderstood() from error
+            raise self._protocol_error() from error
         except (httpcore.NetworkError, OSError) as error:
             raise Unreachable(f"{self.host} could not be reached.") from error
 
-    def _misunderstood(self) -> FetchError:
-        if self.broke_off:
-            return Unreachable(f"{self.host} broke off before its answer was complete.")
-        return BadResponse(f"{self.host} answers with something that is not HTTP.")
+    def _protocol_error(self) -> FetchError:
+        if self.closed_by_server:
+            return Unreachable(
+                f"{self.host} closed the connection before its response was complete."
+            )
+        return BadResponse(f"{self.host} does not answer with valid HTTP.")
 
     def _raw_url(self) -> httpcore.URL:
         return httpcore.URL(
