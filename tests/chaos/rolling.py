@@ -1,22 +1,29 @@
-"""A program that any version of batchmill runs: `worker` runs jobs, `submitter` submits batches and
-checks what comes of them. Each ends when its standard input does, or fails with what went wrong."""
+"""A program for any version of batchmill. Its roles: `worker` runs jobs, `submitter` submits batches
+with the library, `caller` submits them to a server over HTTP. Both check events and results. It ends
+when its standard input is closed, or fails with an error.
+"""
 
 import asyncio
 import itertools
+import json
 import logging
+import os
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+
+import httpx
 
 from batchmill import Advance, Job, Mill, WorkerOptions
 
-dsn, role, log = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 JOBS = 20
-mill = Mill(dsn)
+LOG = Path(os.environ["ROLLING_LOG"])
+mill = Mill()
 
 
 def note(*words: object) -> None:
-    """One line, appended as a whole."""
-    with log.open("a") as file:
+    """Appends one line to the log."""
+    with LOG.open("a") as file:
         file.write(" ".join(map(str, words)) + "\n")
 
 
@@ -26,7 +33,7 @@ async def second(job: Job, n: int) -> int:
     return n
 
 
-@mill.task
+@mill.task(entry=True)
 async def first(job: Job, n: int) -> Advance:
     await job.progress("half", percent=50)
     await asyncio.sleep(0.002)
@@ -44,22 +51,66 @@ async def submit(stop: asyncio.Event) -> None:
         for number in itertools.count():
             if stop.is_set():
                 return
-            batch = await mill.submit(first, range(JOBS), idempotency_key=f"{log.name}-{number}")
+            batch = await mill.submit(first, range(JOBS), idempotency_key=f"{LOG.name}-{number}")
             single = await mill.enqueue(second, number)
-            numbers = [event.number async for event in batch.events()]
-            assert numbers == list(range(1, len(numbers) + 1)), numbers
+            check_numbers([event.number async for event in batch.events()])
             assert (await batch.results()).values == list(range(JOBS))
             assert await single.result() == number
             note("finished", batch.id)
 
 
-async def main() -> None:
+async def call(stop: asyncio.Event) -> None:
+    async with httpx.AsyncClient(base_url=os.environ["ROLLING_URL"], timeout=60) as http:
+        for number in itertools.count():
+            if stop.is_set():
+                return
+            key = {"Idempotency-Key": f"{LOG.name}-{number}"}
+            body = {"task": "first", "items": list(range(JOBS))}
+            batch = (await posted(http, "/v1/batches", body, key))["id"]
+            check_numbers([number async for number in event_numbers(http, batch)])
+            results = await http.get(f"/v1/batches/{batch}/results")
+            assert [result["result"] for result in results.json()["results"]] == list(range(JOBS))
+            note("finished", batch)
+
+
+async def posted(http: httpx.AsyncClient, path: str, body: object, headers: dict[str, str]) -> dict:
+    response = await http.post(path, json=body, headers=headers)
+    assert response.status_code == 202, response.text
+    return response.json()
+
+
+async def event_numbers(http: httpx.AsyncClient, batch: str) -> AsyncIterator[int]:
+    """The numbers of all events, from one stream."""
+    async with http.stream("GET", f"/v1/batches/{batch}/events") as stream:
+        assert stream.status_code == 200
+        event: dict[str, str] = {}
+        async for line in stream.aiter_lines():
+            name, _, value = line.partition(": ")
+            event[name] = value
+            if not line and "id" in event:
+                yield int(event["id"])
+                if json.loads(event["data"])["type"] == "batch_completed":
+                    return
+                event = {}
+
+
+def check_numbers(numbers: list[int]) -> None:
+    assert numbers == list(range(1, len(numbers) + 1)), numbers
+
+
+ROLES: dict[str, Callable[[asyncio.Event], Awaitable[None]]]
+ROLES = {"worker": work, "submitter": submit, "caller": call}
+
+
+async def main(role: str) -> None:
     stop = asyncio.Event()
-    ended = asyncio.to_thread(sys.stdin.read)
-    waiting = asyncio.create_task(ended)
-    waiting.add_done_callback(lambda _: stop.set())
-    await {"worker": work, "submitter": submit}[role](stop)
+    loop = asyncio.get_running_loop()
+    # Not a file that is read in a thread: after an error, the program would wait for the thread.
+    loop.add_reader(sys.stdin, stop.set)
+    await ROLES[role](stop)
 
 
-logging.basicConfig(level=logging.WARNING)
-asyncio.run(main())
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    logging.getLogger("httpx").setLevel(logging.ERROR)
+    asyncio.run(main(sys.argv[1]))

@@ -1,5 +1,6 @@
-"""Upgrades while processes of the previous version go on: nothing that they use is taken away."""
+"""Upgrades while processes of the previous version run: everything that they use still works."""
 
+import asyncio
 import io
 import re
 import subprocess
@@ -16,7 +17,7 @@ from batchmill.store.queries import queries_in
 from tests.library.tools import one, rows
 
 ROOT = Path(__file__).parents[2]
-# The last commit before upgrades without a stop.
+# The version from which a rolling upgrade is tested.
 PREVIOUS = "5b05a801ac"
 TRANSACTIONS = {"begin_submit", "undo_submit", "end_submit"}
 
@@ -25,11 +26,11 @@ TRANSACTIONS = {"begin_submit", "undo_submit", "end_submit"}
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The SQL of the previous version."""
     command = ["git", "archive", PREVIOUS, "src/batchmill/sql"]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True)
-    if found.returncode:
-        pytest.skip(f"Commit {PREVIOUS} is not at hand: {found.stderr.decode().strip()}")
+    archived = subprocess.run(command, cwd=ROOT, capture_output=True)
+    if archived.returncode:
+        pytest.skip(f"Commit {PREVIOUS} is not available: {archived.stderr.decode().strip()}")
     folder = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder / "src" / "batchmill" / "sql"
 
@@ -39,7 +40,7 @@ def files_in(folder: Path) -> Iterator[Path]:
 
 
 def install(conn: psycopg.Connection, sql: Path) -> None:
-    """The schema of that version, as its own migrations make it."""
+    """Installs the schema of that version with its own migrations."""
     with conn.transaction():
         for file in files_in(sql / "migrations"):
             conn.execute(file.read_text().encode())
@@ -53,7 +54,7 @@ def install(conn: psycopg.Connection, sql: Path) -> None:
 
 
 def prepared(query: str) -> str:
-    """With numbered parameters."""
+    """The query with numbered parameters, as `prepare` needs them."""
     names: list[str] = []
 
     def number(parameter: re.Match[str]) -> str:
@@ -70,7 +71,9 @@ async def upgrade(dsn: str, wait: float = migrate.WAIT_SECONDS) -> list[int]:
         return [migration.version for migration in await migrate.upgrade(conn, wait=wait)]
 
 
-async def test_every_query_of_the_previous_version_goes_on(empty_dsn: str, previous: Path) -> None:
+async def test_every_query_of_the_previous_version_still_works(
+    empty_dsn: str, previous: Path
+) -> None:
     queries: dict[str, str] = {}
     for file in files_in(previous / "queries"):
         queries |= queries_in(file.read_text())
@@ -82,7 +85,7 @@ async def test_every_query_of_the_previous_version_goes_on(empty_dsn: str, previ
     assert len(queries) > 100
 
 
-async def test_functions_that_this_version_does_not_have_stay_until_the_next(
+async def test_retired_functions_are_kept_until_the_next_version(
     empty_dsn: str, previous: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     retired = """select proname from pg_proc where pronamespace = 'batchmill'::regnamespace
@@ -100,12 +103,12 @@ async def test_functions_that_this_version_does_not_have_stay_until_the_next(
             before = migrate.migrations()
             patched.setattr(migrate, "migrations", lambda: (*before, later))
             assert await upgrade(empty_dsn) == [later.version]
-        # A user's view depends on this one.
+        # This one is kept, because a user's view depends on it.
         assert rows(conn, retired) == [("seen_until",)]
         assert rows(conn, "select * from needs_it")
 
 
-async def test_views_of_users_survive(dsn: str, sql: psycopg.Connection) -> None:
+async def test_views_of_users_survive_an_upgrade(dsn: str, sql: psycopg.Connection) -> None:
     sql.execute("create view today as select batchmill.day_of(batchmill.clock()) as day")
     sql.execute("update batchmill.schema_version set functions = 'of another release'")
     await upgrade(dsn)
@@ -115,7 +118,6 @@ async def test_views_of_users_survive(dsn: str, sql: psycopg.Connection) -> None
 async def test_an_upgrade_waits_for_locks_for_a_bounded_time(
     empty_dsn: str, previous: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrate, "LOCK_SECONDS", 0.05)
     monkeypatch.setattr(migrate, "PAUSE_SECONDS", 0.0)
     version = "select max(version) from batchmill.schema_version"
     with psycopg.connect(empty_dsn, autocommit=True) as conn:
@@ -129,8 +131,39 @@ async def test_an_upgrade_waits_for_locks_for_a_bounded_time(
         assert await upgrade(empty_dsn) == list(range(before[0] + 1, migrate.newest() + 1))
 
 
+async def test_an_upgrade_never_makes_a_client_the_victim_of_a_deadlock(
+    empty_dsn: str, previous: Path
+) -> None:
+    """The client has written to one of the tables that the upgrade locks, and then writes to the
+    other, which the upgrade has locked already."""
+    is_blocked = "select exists (select from pg_locks where not granted)"
+    async with await psycopg.AsyncConnection.connect(empty_dsn, autocommit=True) as conn:
+        with psycopg.connect(empty_dsn, autocommit=True) as installing:
+            install(installing, previous)
+        async with conn.transaction():
+            await conn.execute("lock table batchmill.lanes in row exclusive mode")
+            upgrading = asyncio.create_task(upgrade(empty_dsn))
+            while not (await (await conn.execute(is_blocked)).fetchall())[0][0]:
+                await asyncio.sleep(0.01)
+            await conn.execute("lock table batchmill.jobs in row exclusive mode")
+        assert await upgrading
+
+
+async def test_an_upgrade_of_functions_locks_no_table(dsn: str, sql: psycopg.Connection) -> None:
+    tables = rows(
+        sql,
+        """select relname from pg_class where relnamespace = 'batchmill'::regnamespace
+        and relkind in ('r', 'p') and relname <> 'schema_version'""",
+    )
+    names = ", ".join(f"batchmill.{name}" for (name,) in tables)
+    sql.execute("update batchmill.schema_version set functions = 'of another release'")
+    with psycopg.connect(dsn) as busy:
+        busy.execute(f"lock table {names} in row exclusive mode".encode())
+        assert await upgrade(dsn, wait=0) == []
+
+
 @pytest.mark.parametrize("serves", [0, 1])
-async def test_a_newer_schema_serves_the_versions_that_it_says(
+async def test_a_newer_schema_accepts_the_versions_that_it_serves(
     dsn: str, sql: psycopg.Connection, serves: int
 ) -> None:
     sql.execute(
@@ -138,7 +171,7 @@ async def test_a_newer_schema_serves_the_versions_that_it_says(
         [migrate.newest() + 1, migrate.newest() + serves],
     )
     if serves:
-        with pytest.raises(SchemaError, match="upgrade batchmill here too"):
+        with pytest.raises(SchemaError, match="Upgrade batchmill on this machine"):
             await Mill(dsn).open()
     else:
         for mill in (Mill(dsn), Mill(dsn, migrate=True)):

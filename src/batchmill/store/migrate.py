@@ -6,6 +6,7 @@ schema. Migrations only add at first. A later version removes what only old proc
 
 import asyncio
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -19,10 +20,8 @@ from batchmill.store.errors import translated
 
 SQL = files("batchmill") / "sql"
 
-# The oldest schema version whose processes work with the newest schema.
+# The oldest schema version whose processes work with the tables of the newest schema.
 SERVES = 8
-# How long one try of a migration waits for a lock. Other statements queue behind it meanwhile.
-LOCK_SECONDS = 2.0
 # How long a migration retries before it gives up.
 WAIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.5
@@ -33,6 +32,12 @@ class Migration:
     version: int
     name: str
     sql: str
+
+    @property
+    def locks(self) -> list[str]:
+        """The existing tables that it changes, from the line `-- Locks: one, two`."""
+        line = re.search(r"^-- Locks: (.*)", self.sql, re.MULTILINE)
+        return line[1].split(", ") if line else []
 
 
 @cache
@@ -76,14 +81,17 @@ def script(installed: int = 0) -> str:
     """
     return "\n".join(
         [
+            lock_tables(pending(installed)) if installed else "",
             _part("drop_retired") if installed else "",
             *(step(migration) for migration in pending(installed)),
             "set local search_path = batchmill, pg_catalog;",
             _part("before_functions"),
             functions(),
             _part("after_functions"),
-            f"update schema_version set functions = '{functions_digest()}', serves = {SERVES} "
-            "where version = (select max(version) from schema_version);",
+            f"update schema_version set functions = '{functions_digest()}' "
+            f"where version = {newest()};",
+            f"update schema_version set serves = {served_after(installed)} "
+            f"where version = {newest()} and serves is null;",
             "set local search_path to default;",
             "select batchmill.guard_tables();",
             "select batchmill.make_partitions();\n",
@@ -91,10 +99,33 @@ def script(installed: int = 0) -> str:
     )
 
 
+def lock_tables(missing: list[Migration]) -> str:
+    """Locks at once all tables that the migrations change. If they were locked one by one, a
+    transaction of a client could lock the next table meanwhile, and then wait for the first."""
+    tables = sorted({table for migration in missing for table in migration.locks})
+    names = ", ".join(f"batchmill.{table}" for table in tables)
+    return f"lock table {names} in access exclusive mode;" if tables else ""
+
+
+def served_after(installed: int) -> int:
+    """The oldest version whose processes work after an upgrade from version `installed`.
+
+    The upgrade keeps the functions of that version. A new database has only the newest ones.
+    """
+    return max(installed, SERVES) if installed else newest()
+
+
 def _part(name: str) -> str:
     text = (SQL / "upgrade" / f"{name}.sql").read_text()
     return text.replace("{version}", str(newest()))
 
+
+# Other statements queue behind a migration that waits for a lock. If one of their transactions
+# holds that lock, the migration must give up before Postgres detects a deadlock and cancels the
+# statement.
+WAIT_BRIEFLY = """\
+select set_config('lock_timeout', (setting::integer / 2)::text, true)
+from pg_settings where name = 'deadlock_timeout'"""
 
 INSTALLED_FUNCTIONS = """\
 select functions from batchmill.schema_version order by version desc limit 1"""
@@ -121,16 +152,16 @@ async def upgrade(conn: AsyncConnection[Any], *, wait: float = WAIT_SECONDS) -> 
         except LockNotAvailable:
             if loop.time() >= until:
                 raise SchemaError(
-                    f"Tables were locked for {wait:.0f} seconds, so nothing was changed: run "
-                    "`batchmill migrate up` again. `batchmill doctor` shows transactions that have "
-                    "been open for long."
+                    f"Tables were locked for {wait:.0f} seconds, so nothing was changed. Run "
+                    "`batchmill migrate up` again. `batchmill doctor` lists long "
+                    "transactions."
                 ) from None
         await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def _upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
     async with conn.transaction():
-        await conn.execute(f"set local lock_timeout = {round(LOCK_SECONDS * 1_000)}".encode())
+        await conn.execute(WAIT_BRIEFLY)
         await conn.execute("select pg_advisory_xact_lock(hashtext('batchmill.migrate'))")
         installed = await installed_version(conn)
         if installed > newest():
@@ -152,11 +183,11 @@ async def check(conn: AsyncConnection[Any]) -> None:
         if installed > newest():
             await _require_served(conn, installed)
     if installed == 0:
-        raise SchemaError("The database has no batchmill schema: run `batchmill migrate up`.")
+        raise SchemaError("The database has no batchmill schema. Run `batchmill migrate up`.")
     if installed < newest():
         raise SchemaError(
-            f"The schema is version {installed}, this batchmill needs {newest()}: "
-            "run `batchmill migrate up`."
+            f"The schema is version {installed}, but this batchmill needs version {newest()}. "
+            "Run `batchmill migrate up`."
         )
 
 
@@ -164,8 +195,8 @@ async def _require_served(conn: AsyncConnection[Any], installed: int) -> None:
     """A newer schema also serves processes of earlier versions, from a stored version on."""
     if await _one(conn, SERVED_FROM) > newest():
         raise SchemaError(
-            f"The schema is version {installed}, this batchmill knows {newest()}: "
-            "upgrade batchmill here too."
+            f"The schema is version {installed}, but this batchmill supports only up to "
+            f"version {newest()}. Upgrade batchmill on this machine."
         )
 
 

@@ -9,11 +9,11 @@ declare
 begin
     select * into known from tasks where name = task_name;
     if known.name is null or is_builtin(task_name) then
-        raise exception 'No task "%" is registered: start a worker that has it, or check the name.', task_name
+        raise exception 'No task "%" is registered. Check the name, or start a worker that has the task.', task_name
             using errcode = 'BM001';
     end if;
     if not known.entry and acting_for is not null then
-        raise exception 'Tenants cannot submit to "%": declare it with @mill.task(entry=True) if they may.',
+        raise exception 'Tenants cannot submit to the task "%". To allow it, declare the task with @mill.task(entry=True).',
             task_name using errcode = 'BM014';
     end if;
     return known;
@@ -27,14 +27,20 @@ begin
     return new;
 end $$;
 
-create or replace trigger schedule_has_entry before insert or update of task, payload, key on schedules
-for each row execute function require_scheduled_entry();
+-- Creating a trigger, or replacing it, locks the table. So an upgrade keeps a trigger that exists.
+do $$ begin
+    if not exists (select from pg_trigger where tgrelid = 'schedules'::regclass and tgname = 'schedule_has_entry')
+    then
+        create trigger schedule_has_entry before insert or update of task, payload, key on schedules
+        for each row execute function require_scheduled_entry();
+    end if;
+end $$;
 
 create or replace function check_priority(priority integer) returns void
 language plpgsql as $$
 begin
     if priority not between -32768 and 32767 then
-        raise exception 'A priority goes from -32768 to 32767, not %.', priority using errcode = 'BM002';
+        raise exception 'priority must be from -32768 to 32767, not %.', priority using errcode = 'BM002';
     end if;
 end $$;
 
@@ -43,12 +49,12 @@ create or replace function check_times(options json) returns void
 language plpgsql as $$
 begin
     if (options ->> 'run_at')::timestamptz not between '1970-01-01 UTC' and '9000-01-01 UTC' then
-        raise exception 'run_at must lie between 1970 and 9000, not at %.', options ->> 'run_at'
+        raise exception 'run_at must be between the years 1970 and 9000, not %.', options ->> 'run_at'
             using errcode = 'BM002';
     end if;
     if (options ->> 'delay')::float8 not between 0 and 86400 * 3660
         or (options ->> 'expires_in')::float8 not between 0 and 86400 * 3660 then
-        raise exception 'A delay or expires_in must be from 0 seconds to ten years.' using errcode = 'BM002';
+        raise exception 'delay and expires_in must be from 0 seconds to ten years.' using errcode = 'BM002';
     end if;
 end $$;
 
@@ -61,7 +67,7 @@ declare
     at_most integer := known.payload_limit;
 begin
     if json_typeof(job) <> 'object' then
-        raise exception 'An item is {"payload": …} with options, not %.', left(job::text, 100)
+        raise exception 'An item must be a JSON object {"payload": …} with options, not %.', left(job::text, 100)
             using errcode = 'BM002';
     end if;
     -- Most items have no options, and this test costs less than a function call.
@@ -89,25 +95,25 @@ create or replace function check_jobs(known tasks, items json, bare boolean) ret
 language plpgsql as $$
 begin
     if json_typeof(items) is distinct from 'array' then
-        raise exception 'The items of a batch are a JSON array.' using errcode = 'BM002';
+        raise exception 'The items of a batch must be a JSON array.' using errcode = 'BM002';
     end if;
     perform check_job(known, case when bare then json_build_object('payload', item) else item end)
     from json_array_elements(items) as item;
 exception when untranslatable_character then
-    raise exception 'The payload holds a NUL character, which Postgres cannot store.' using errcode = 'BM002';
+    raise exception 'The payload contains a NUL character, which Postgres cannot store.' using errcode = 'BM002';
 end $$;
 
 create or replace function check_options(options jsonb) returns void
 language plpgsql as $$
 begin
     if jsonb_typeof(options) <> 'object' then
-        raise exception 'Options are a JSON object.' using errcode = 'BM002';
+        raise exception 'options must be a JSON object.' using errcode = 'BM002';
     end if;
     if options ->> 'tenant' = '' then
-        raise exception 'A tenant has a name.' using errcode = 'BM002';
+        raise exception 'tenant must not be empty.' using errcode = 'BM002';
     end if;
     if (options ->> 'limit')::integer < 1 then
-        raise exception 'The limit of a batch is at least 1.' using errcode = 'BM002';
+        raise exception 'The limit of a batch must be at least 1.' using errcode = 'BM002';
     end if;
     perform check_priority((options ->> 'priority')::integer);
     perform check_times(options::json);

@@ -1,3 +1,4 @@
+-- Locks: jobs, lanes
 set local search_path = batchmill, pg_catalog;
 
 -- A tenant's jobs without a batch are counted by their lanes: an index of the jobs themselves costs every
