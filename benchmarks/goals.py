@@ -1,4 +1,4 @@
-"""What batchmill sets out to reach, and whether a run reached it."""
+"""The performance goals of batchmill, and whether a run reached them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ PEERS = [system.name for system in SYSTEMS if system.is_peer]
 
 @dataclass(frozen=True)
 class Bound:
-    """At least so much, or at most."""
+    """A lower limit if `is_least`, otherwise an upper limit."""
 
     value: float
     unit: str
@@ -37,7 +37,7 @@ def at_most(value: float, unit: str = "×") -> Bound:
 
 @dataclass(frozen=True)
 class Goal:
-    """`measure` finds the figure in the series that `of` names."""
+    """`measure` computes the figure from the series with the name `of`."""
 
     text: str
     of: str
@@ -104,6 +104,7 @@ GOALS = [
     Goal("Idle worker: transactions", "idle-queries", median(), at_most(60, "a minute")),
     Goal("Idle worker: processor", "idle-processor", median(), at_most(0.5, "% of a core")),
     Goal("From start to ready", "ready", median(), at_most(1, "s")),
+    Goal("Jobs run again after the database is back", "recovery", median(), at_most(2, "s")),
     Goal("import batchmill", "import", median("import batchmill"), at_most(0.3, "s")),
     Goal("Memory of submitting", "memory-submit", median(), at_most(50, "MB more")),
     Goal("Memory of a worker", "memory-worker", median(), at_most(50, "MB more")),
@@ -111,7 +112,7 @@ GOALS = [
 
 
 def judged(measured: Measured) -> Iterator[Verdict]:
-    """The goals of which this run measured all it takes."""
+    """Verdicts on the goals for which this run has all measurements."""
     for goal in GOALS:
         try:
             figure = goal.measure(measured[goal.of])

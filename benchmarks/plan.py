@@ -1,5 +1,6 @@
-"""One run: which systems, on which servers, how large, and what went wrong."""
+"""One run: its systems, servers, size and failures."""
 
+import random
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -8,15 +9,15 @@ from enum import StrEnum
 from typing import TypeVar
 
 from benchmarks.servers import Servers
-from benchmarks.system import Stage, System
+from benchmarks.system import Deployment, System
 
 T = TypeVar("T")
 
-TROUBLE = (TimeoutError, OSError, ValueError, subprocess.SubprocessError)
+EXPECTED_ERRORS = (TimeoutError, OSError, ValueError, subprocess.SubprocessError)
 
 
 class Size(StrEnum):
-    """A tiny run only shows that all of it works."""
+    """A tiny run only shows that everything works."""
 
     TINY = "tiny"
     QUICK = "quick"
@@ -39,33 +40,36 @@ class Run:
         return {Size.TINY: tiny, Size.QUICK: quick, Size.FULL: full}[self.size]
 
     def jobs(self, system: System, *, bulk: bool = False) -> int:
-        """A full run gives the fast ones 100,000 and the slow ones what takes some seconds."""
+        """A full run has 100,000 jobs for fast systems, and some seconds of jobs for slow ones."""
         is_fast = system.jobs >= 10_000 or (bulk and system.jobs >= 4_000)
         return self.pick(tiny=200, quick=system.jobs, full=100_000 if is_fast else 4 * system.jobs)
 
     @contextmanager
-    def stage(self, system: System, **environment: str) -> Iterator[Stage]:
-        """A system on a database of its own, which goes with the block."""
+    def deployment(self, system: System, **environment: str) -> Iterator[Deployment]:
+        """Deploys a system on a new database, which is dropped at the end of the block."""
         dsn = self.servers.new_database()
         try:
-            yield Stage(system, self.servers, dsn, **environment)
+            yield Deployment(system, self.servers, dsn, **environment)
         finally:
             self.servers.drop(dsn)
 
     def take_turns(
-        self, systems: Iterable[System], measure: Callable[[Stage], None], **environment: str
+        self, systems: Iterable[System], measure: Callable[[Deployment], None], **environment: str
     ) -> None:
-        """Every system once, then every system again: what disturbs the machine hits all alike."""
+        """Measures every system once, then every system again, so that disturbances of the machine
+        affect all of them. The order is random, because a system may affect the next one."""
         chosen = list(systems)
         for _ in range(self.repeats):
-            for system in chosen:
+            for system in random.sample(chosen, len(chosen)):
                 self.once(system, measure, **environment)
 
-    def once(self, system: System, measure: Callable[[Stage], None], **environment: str) -> None:
-        """A system that fails is left out, and the run goes on."""
+    def once(
+        self, system: System, measure: Callable[[Deployment], None], **environment: str
+    ) -> None:
+        """Measures a system once. If it fails, the failure is recorded and the run continues."""
         try:
-            with self.stage(system, **environment) as stage:
-                measure(stage)
-        except TROUBLE as error:
+            with self.deployment(system, **environment) as deployment:
+                measure(deployment)
+        except EXPECTED_ERRORS as error:
             self.failures.append(f"{system.name}: {error}")
             print(f"  {self.failures[-1]}", flush=True)

@@ -1,4 +1,4 @@
-"""Runs the scenarios and writes what they gave: tables, plots and JSON, with the machine named."""
+"""Runs the scenarios and writes the results as tables, plots and JSON."""
 
 import argparse
 import importlib
@@ -15,7 +15,7 @@ from benchmarks.system import SYSTEMS, System
 
 SCENARIOS = [
     *("enqueue", "drain", "limited", "pickup", "overhead"),
-    *("growth", "snapshot", "streams", "idle", "memory", "loaded"),
+    *("growth", "snapshot", "streams", "idle", "memory", "loaded", "recovery"),
 ]
 RESULTS = Path(__file__).parent / "results"
 REPEATS = {Size.TINY: 1, Size.QUICK: 3, Size.FULL: 5}
@@ -29,8 +29,8 @@ def main() -> None:
         systems += [batchmill_at(revision) for revision in options.before]
         run = Run(servers, systems, options.size, options.repeats or REPEATS[options.size])
         began = datetime.now(UTC)
-        found = {name: run_one(name, run) for name in options.scenarios}
-        report.write(options.results, found, run, began)
+        results = {name: run_one(name, run) for name in options.scenarios}
+        report.write(options.results, results, run, began)
     finally:
         servers.close()
 
@@ -40,14 +40,14 @@ def parse() -> argparse.Namespace:
     parser.set_defaults(size=Size.QUICK)
     sizes = parser.add_mutually_exclusive_group()
     for size, text in (
-        (Size.FULL, "more jobs and repeats: two hours or so"),
-        (Size.TINY, "a few jobs, to see that it works: a minute or so"),
+        (Size.FULL, "more jobs and repeats: about two hours"),
+        (Size.TINY, "a few jobs, to check that everything works: about a minute"),
     ):
         sizes.add_argument(f"--{size}", dest="size", action="store_const", const=size, help=text)
     parser.add_argument("--scenarios", nargs="*", choices=SCENARIOS, default=SCENARIOS)
     names = [system.name for system in SYSTEMS]
     parser.add_argument("--systems", nargs="*", choices=names, default=names)
-    parser.add_argument("--before", nargs="*", default=[], help="batchmill at other commits too")
+    parser.add_argument("--before", nargs="*", default=[], help="also batchmill at these commits")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
@@ -56,19 +56,19 @@ def parse() -> argparse.Namespace:
 def available(names: list[str], servers: Servers) -> list[System]:
     chosen = [system for system in SYSTEMS if system.name in names]
     ready = [s for s in chosen if s.is_installed and (servers.redis or not s.needs_redis)]
-    if left_out := [system.name for system in chosen if system not in ready]:
-        print(f"Left out, as they or redis-server are not installed: {', '.join(left_out)}")
+    if skipped := [system.name for system in chosen if system not in ready]:
+        print(f"Skipped, because they or redis-server are not installed: {', '.join(skipped)}")
     return ready
 
 
 def run_one(name: str, run: Run) -> list[Series]:
     started = time.monotonic()
     print(f"{name} …", flush=True)
-    found = importlib.import_module(f"benchmarks.scenarios.{name}").run(run)
-    for series in found:
+    results = importlib.import_module(f"benchmarks.scenarios.{name}").run(run)
+    for series in results:
         print(report.text_of(series), flush=True)
     print(f"  {time.monotonic() - started:.0f} s", flush=True)
-    return found
+    return results
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A system under measurement: a program of its own, in an environment of its own.
+"""A measured system: a separate program in its own environment.
 
-Each says how to do the same few things (see systems/README.md) and prints JSON lines; what it
-measures, it measures by the one monotonic clock of the machine.
+Each adapter implements the same commands (see systems/README.md) and prints JSON lines. All times
+are from the monotonic clock of the machine.
 """
 
 import importlib.metadata
@@ -27,9 +27,9 @@ OURS = ("batchmill", "raw")
 @dataclass(frozen=True)
 class System:
     name: str
-    # How many jobs a quick run gives it: as many as it gets done in a second or two.
+    # The number of jobs in a quick run: as many as the system completes in one or two seconds.
     jobs: int
-    # Where batchmill of another commit is: see before.py.
+    # The environment of batchmill at another commit: see before.py.
     home: Path | None = None
 
     @property
@@ -81,11 +81,12 @@ SYSTEMS = [
 ]
 
 
-class Stage:
-    """One system on a fresh database."""
+class Deployment:
+    """One system on a new database."""
 
     def __init__(self, system: System, servers: Servers, dsn: str, **environment: str):
         self.system = system
+        self.servers = servers
         self.dsn = dsn
         redis = servers.redis.url if servers.redis else ""
         self._environment = os.environ | {"DATABASE_URL": self.dsn, "REDIS_URL": redis}
@@ -93,7 +94,7 @@ class Stage:
         self.run("setup")
 
     def run(self, action: str, **options: Any) -> dict[str, Any]:
-        """The last line that the program prints."""
+        """Runs a command of the adapter; returns the last line that it prints."""
         done = subprocess.run(
             [*self.system.command, action, *flags(options)],
             env=self._environment,
@@ -116,7 +117,7 @@ class Stage:
 
 
 class Workers:
-    """Worker processes of one system, and what they tell of the jobs they handle."""
+    """Worker processes of one system, and the progress that they print."""
 
     def __init__(self, command: list[str], environment: dict[str, str], processes: int):
         self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -130,16 +131,20 @@ class Workers:
             threading.Thread(target=self._read, args=(process,), daemon=True).start()
 
     def wait_until_ready(self, patience: float = 60) -> float:
-        """Waits for all, and says when the first of them was ready."""
+        """Waits until all workers are ready; returns when the first of them was."""
         return min(
             self._next(lambda line: "ready" in line, patience)["ready"] for _ in self.processes
         )
 
     def wait_until_handled(self, jobs: int, patience: float = 600) -> float:
-        """When the last of so many jobs was handled."""
-        while sum(count for count, _ in self._handled.values()) < jobs:
+        """Waits until that many jobs are handled; returns when the last of them was."""
+        while self.handled < jobs:
             self._next(lambda line: "handled" in line, patience)
         return max(at for _, at in self._handled.values())
+
+    @property
+    def handled(self) -> int:
+        return sum(count for count, _ in self._handled.values())
 
     def stop(self) -> None:
         for process in self.processes:
@@ -156,7 +161,7 @@ class Workers:
             try:
                 line = self._lines.get(timeout=patience)
             except queue.Empty:
-                raise TimeoutError(f"No word from a worker for {patience:.0f} s.") from None
+                raise TimeoutError(f"No output from a worker for {patience:.0f} s.") from None
             if wanted(line):
                 return line
 

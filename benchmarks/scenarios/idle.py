@@ -1,4 +1,4 @@
-"""9: what a worker costs that has nothing to do, and how soon it is ready."""
+"""The cost of an idle worker, and the time until it is ready."""
 
 import subprocess
 import sys
@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psutil
 import psycopg
 
 from benchmarks.measure import Series
 from benchmarks.plan import Run
+from benchmarks.processor import seconds_used
 from benchmarks.servers import Servers
-from benchmarks.system import BATCHMILL, Stage
+from benchmarks.system import BATCHMILL, Deployment
 
 COMMITS = "select xact_commit + xact_rollback from pg_stat_database where datname = %s"
 TIMED = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
@@ -26,12 +26,12 @@ def run(run: Run) -> list[Series]:
     imports = Series("import", "Time to import", "s", more_is_better=False)
     settle, seconds = run.pick(tiny=(0.1, 2), quick=(15, 60), full=(15, 180))
 
-    def measure(stage: Stage) -> None:
+    def measure(deployment: Deployment) -> None:
         began = time.monotonic()
-        with stage.working(concurrency=100, handler="noop") as workers:
+        with deployment.working(concurrency=100, handler="noop") as workers:
             ready.add(BATCHMILL.name, workers.wait_until_ready() - began)
             time.sleep(settle)
-            asked, used = cost_of(run.servers, stage, workers.processes[0].pid, seconds)
+            asked, used = cost_of(run.servers, deployment, workers.processes[0].pid, seconds)
         queries.add(BATCHMILL.name, asked * 60 / seconds)
         cpu.add(BATCHMILL.name, used / seconds * 100)
 
@@ -49,28 +49,25 @@ def seconds_of(statement: str) -> float:
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def cost_of(servers: Servers, stage: Stage, pid: int, seconds: float) -> tuple[int, float]:
-    """The transactions of a database and the processor time of a process in the next seconds."""
-    asked, used = transactions(servers, stage), processor(pid)
+def cost_of(
+    servers: Servers, deployment: Deployment, pid: int, seconds: float
+) -> tuple[int, float]:
+    """The transactions of a database and the processor time of a process during some seconds."""
+    asked, used = transactions(servers, deployment), seconds_used(pid)
     time.sleep(seconds)
-    return transactions(servers, stage) - asked, processor(pid) - used
+    return transactions(servers, deployment) - asked, seconds_used(pid) - used
 
 
-def transactions(servers: Servers, stage: Stage) -> int:
-    name = stage.dsn.rsplit("/", 1)[1]
+def transactions(servers: Servers, deployment: Deployment) -> int:
+    name = deployment.dsn.rsplit("/", 1)[1]
     with psycopg.connect(servers.postgres.dsn, autocommit=True) as conn:
         row = conn.execute(COMMITS, [name]).fetchone()
     return row[0] if row else 0
 
 
-def processor(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return times.user + times.system
-
-
 @contextmanager
 def without_autovacuum(servers: Servers) -> Iterator[None]:
-    """Its transactions would be counted with the worker's."""
+    """The transactions of autovacuum would be counted as transactions of the worker."""
     with psycopg.connect(servers.postgres.dsn, autocommit=True) as conn:
         conn.execute("alter system set autovacuum = off")
         conn.execute("select pg_reload_conf()")

@@ -1,13 +1,14 @@
-"""3: 500 batches of 100 jobs with a limit of 3 each, counters, events and history on.
+"""500 batches of 100 jobs with a limit of 3 each, with counters, events and history.
 
-No peer has a limit for each batch, so only the hand-written loop stands beside. It claims blocks
-of 500; a worker may run two of them at once, one that it handles and one that Postgres writes.
+No peer has limits for each batch, so batchmill is compared only with the hand-written loop. The
+loop claims blocks of 500 jobs. A worker may have two such blocks in flight: it runs the jobs of one
+while Postgres writes the other.
 """
 
 from benchmarks.measure import Series
 from benchmarks.plan import Run
-from benchmarks.scenarios.drain import drained
-from benchmarks.system import Stage
+from benchmarks.scenarios.drain import drain
+from benchmarks.system import Deployment
 
 CONCURRENCY = 1_000
 SLOTS = 3
@@ -19,14 +20,14 @@ def run(run: Run) -> list[Series]:
     one = Series("limited-one", "One batch, with counters and events", "jobs/s")
     many = Series("limited-many", f"{batches} batches × {each} jobs, limit {SLOTS} each", "jobs/s")
 
-    def measure(series: Series, stage: Stage) -> None:
-        series.add(stage.system.name, drained(stage, jobs, concurrency=CONCURRENCY))
+    def measure(series: Series, deployment: Deployment) -> None:
+        series.add(deployment.system.name, drain(deployment, jobs, concurrency=CONCURRENCY).rate)
 
-    def measure_one(stage: Stage) -> None:
-        measure(one, stage)
+    def measure_one(deployment: Deployment) -> None:
+        measure(one, deployment)
 
-    def measure_many(stage: Stage) -> None:
-        measure(many, stage)
+    def measure_many(deployment: Deployment) -> None:
+        measure(many, deployment)
 
     run.take_turns(run.own_systems, measure_one, BATCH_JOBS=str(jobs))
     run.take_turns(run.own_systems, measure_many, BATCH_JOBS=str(each), BATCH_LIMIT=str(SLOTS))

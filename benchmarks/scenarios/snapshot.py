@@ -1,4 +1,4 @@
-"""7: a transaction held open elsewhere, as by a backup, keeps every dead row alive."""
+"""The effect of a long transaction, such as a backup, that keeps vacuum from removing dead rows."""
 
 import asyncio
 import time
@@ -10,8 +10,8 @@ import psycopg
 from benchmarks.blocks import BLOCK, Blocks, blocks
 from benchmarks.measure import Series, percentile
 from benchmarks.plan import Run
-from benchmarks.scenarios.drain import drained
-from benchmarks.system import BATCHMILL, Stage
+from benchmarks.scenarios.drain import drain
+from benchmarks.system import BATCHMILL, Deployment
 
 FLOW = 1_000
 PHASES = ("before", "during", "after")
@@ -24,17 +24,17 @@ def run(run: Run) -> list[Series]:
 
 
 def full_speed(run: Run) -> list[Series]:
-    """As many jobs as the workers can, before, during and after."""
+    """Jobs per second at full speed before, while and after a snapshot is held."""
     title = "Full speed around a held snapshot"
     rate = Series("snapshot-full-speed", title, "jobs/s", is_ranked=False)
     kept = Series("snapshot-kept", "Full speed with a snapshot held", "% of before")
     jobs = run.pick(tiny=200, quick=100_000, full=300_000)
 
-    def measure(stage: Stage) -> None:
-        name, rates = stage.system.name, {}
+    def measure(deployment: Deployment) -> None:
+        name, rates = deployment.system.name, {}
         for phase in PHASES:
-            with held(stage.dsn, phase):
-                rates[phase] = drained(stage, jobs)
+            with snapshot_during(deployment.dsn, phase):
+                rates[phase] = drain(deployment, jobs).rate
             rate.add(f"{name}, {phase}", rates[phase])
         kept.add(name, rates["during"] / rates["before"] * 100)
 
@@ -45,25 +45,25 @@ def full_speed(run: Run) -> list[Series]:
 
 
 async def steady(run: Run) -> list[Series]:
-    """1,000 jobs a second, in blocks: what a claim costs before, during and after."""
+    """The cost of a claim at 1,000 jobs per second before, while and after a snapshot is held."""
     title = "Throughput of 1,000 jobs/s around a held snapshot"
     rate = Series("snapshot-steady", title, "jobs/s", is_ranked=False)
     title = "Claim p95 at 1,000 jobs/s around a held snapshot"
     cost = Series("snapshot-claim-p95", title, "ms", more_is_better=False, is_ranked=False)
     during = run.pick(tiny=1, quick=30, full=300)
-    with run.stage(BATCHMILL) as stage:
-        async with blocks(stage.dsn) as working:
+    with run.deployment(BATCHMILL) as deployment:
+        async with blocks(deployment.dsn) as working:
             for phase in PHASES:
-                with held(stage.dsn, phase):
+                with snapshot_during(deployment.dsn, phase):
                     seconds = during if phase == "during" else during / 5
-                    claims, per_second = await flow(working, seconds)
+                    claims, per_second = await run_steadily(working, seconds)
                 rate.add(phase, per_second)
                 cost.add(phase, percentile(claims, 95) * 1e3)
     return [rate, cost]
 
 
-async def flow(working: Blocks, seconds: float) -> tuple[list[float], float]:
-    """The seconds of each claim, and how many jobs were done a second."""
+async def run_steadily(working: Blocks, seconds: float) -> tuple[list[float], float]:
+    """Runs blocks at a constant rate; returns the seconds of each claim, and jobs per second."""
     claims: list[float] = []
     began, done = time.monotonic(), 0
     while (passed := time.monotonic() - began) < seconds:
@@ -75,7 +75,7 @@ async def flow(working: Blocks, seconds: float) -> tuple[list[float], float]:
     return claims, done / max(time.monotonic() - began, done / FLOW)
 
 
-def held(dsn: str, phase: str) -> AbstractContextManager[None]:
+def snapshot_during(dsn: str, phase: str) -> AbstractContextManager[None]:
     return snapshot(dsn) if phase == "during" else nullcontext()
 
 
