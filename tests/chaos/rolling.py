@@ -92,6 +92,7 @@ async def event_numbers(http: httpx.AsyncClient, batch: str) -> AsyncIterator[in
                 if json.loads(event["data"])["type"] == "batch_completed":
                     return
                 event = {}
+    raise AssertionError("The stream ended before the batch.")
 
 
 def check_numbers(numbers: list[int]) -> None:
@@ -105,8 +106,13 @@ ROLES = {"worker": work, "submitter": submit, "caller": call}
 async def main(role: str) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        loop.remove_reader(sys.stdin)
+        stop.set()
+
     # Not a file that is read in a thread: after an error, the program would wait for the thread.
-    loop.add_reader(sys.stdin, stop.set)
+    loop.add_reader(sys.stdin, end)
     await ROLES[role](stop)
 
 

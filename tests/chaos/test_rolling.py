@@ -110,6 +110,7 @@ class HttpServer(Process):
                 with suppress(httpx.TransportError):
                     if (await http.get(f"{url}/readyz")).status_code == 200:
                         return url
+                await asyncio.sleep(0.05)
 
     def _end(self) -> str:
         self._running.terminate()

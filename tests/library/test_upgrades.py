@@ -19,17 +19,22 @@ from tests.library.tools import one, rows
 ROOT = Path(__file__).parents[2]
 # The version from which a rolling upgrade is tested.
 PREVIOUS = "5b05a801ac"
-TRANSACTIONS = {"begin_submit", "undo_submit", "end_submit"}
+# The last commit with schema version 10.
+VERSION_10 = "55acf2f7ad"
+TRANSACTIONS = {"begin", "begin_submit", "undo_submit", "end_submit"}
 
 
-@pytest.fixture(scope="module")
-def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def previous(tmp_path: Path) -> Path:
     """The SQL of the previous version."""
-    command = ["git", "archive", PREVIOUS, "src/batchmill/sql"]
+    return sql_of(PREVIOUS, tmp_path)
+
+
+def sql_of(commit: str, folder: Path) -> Path:
+    command = ["git", "archive", commit, "src/batchmill/sql"]
     archived = subprocess.run(command, cwd=ROOT, capture_output=True)
     if archived.returncode:
-        pytest.skip(f"Commit {PREVIOUS} is not available: {archived.stderr.decode().strip()}")
-    folder = tmp_path_factory.mktemp("previous")
+        pytest.skip(f"Commit {commit} is not available: {archived.stderr.decode().strip()}")
     with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder / "src" / "batchmill" / "sql"
@@ -71,10 +76,12 @@ async def upgrade(dsn: str, wait: float = migrate.WAIT_SECONDS) -> list[int]:
         return [migration.version for migration in await migrate.upgrade(conn, wait=wait)]
 
 
+@pytest.mark.parametrize("commit", [PREVIOUS, VERSION_10])
 async def test_every_query_of_the_previous_version_still_works(
-    empty_dsn: str, previous: Path
+    empty_dsn: str, commit: str, tmp_path: Path
 ) -> None:
     queries: dict[str, str] = {}
+    previous = sql_of(commit, tmp_path)
     for file in files_in(previous / "queries"):
         queries |= queries_in(file.read_text())
     with psycopg.connect(empty_dsn, autocommit=True) as conn:
@@ -136,7 +143,9 @@ async def test_an_upgrade_never_makes_a_client_the_victim_of_a_deadlock(
 ) -> None:
     """The client has written to one of the tables that the upgrade locks, and then writes to the
     other, which the upgrade has locked already."""
-    is_blocked = "select exists (select from pg_locks where not granted)"
+    is_blocked = """select exists (
+        select from pg_locks join pg_database d on d.oid = database
+        where datname = current_database() and not granted)"""
     async with await psycopg.AsyncConnection.connect(empty_dsn, autocommit=True) as conn:
         with psycopg.connect(empty_dsn, autocommit=True) as installing:
             install(installing, previous)

@@ -512,3 +512,17 @@ def test_no_index_depends_on_the_clock(engine: Engine):
     query = """select indexdef from pg_indexes
         where schemaname = 'batchmill' and indexdef ~* 'now\\(|clock|current_'"""
     assert engine.rows(query) == []
+
+
+def test_a_worker_finishes_the_only_limited_batch_and_claims_from_another(
+    engine: Engine, worker: int
+):
+    """The batch's limit, the only one, is deleted in the same call."""
+    engine.batch("work", 1, limit=1)
+    (last,) = engine.claim(worker, "work", want=5)
+    engine.batch("work", 1)
+    refused, claims = engine.finish_and_claim(
+        worker, "work", ended=[outcome.completed(last, "1")], want=5
+    )
+    assert (refused, len(claims)) == ([], 1)
+    assert violations(engine.conn) == []

@@ -18,7 +18,7 @@ from apps.heatsync.reader.fields import (
     is_at_seed,
     split_fields,
 )
-from apps.heatsync.reader.header import Header
+from apps.heatsync.reader.table_header import TableHeader
 from apps.heatsync.reader.words import Word, text_of
 
 # Tied ranks have a star. Swimmers who share a lane have letters.
@@ -74,7 +74,7 @@ class Entry:
         return self.person is None and self.team is None
 
 
-def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
+def read_swimmer(words: Sequence[Word], header: TableHeader | None) -> Entry | None:
     entry, words = _read_edges(words, header, is_relay=False)
     if not words:
         return _empty_lane(entry)
@@ -90,7 +90,7 @@ def read_swimmer(words: Sequence[Word], header: Header | None) -> Entry | None:
     return entry if entry.seed or is_clear else None
 
 
-def read_relay(words: Sequence[Word], header: Header | None) -> Entry | None:
+def read_relay(words: Sequence[Word], header: TableHeader | None) -> Entry | None:
     entry, words = _read_edges(words, header, is_relay=True)
     if not words:
         return _empty_lane(entry)
@@ -121,7 +121,7 @@ def _empty_lane(entry: Entry) -> Entry | None:
 
 
 def _read_edges(
-    words: Sequence[Word], header: Header | None, *, is_relay: bool
+    words: Sequence[Word], header: TableHeader | None, *, is_relay: bool
 ) -> tuple[Entry, Sequence[Word]]:
     """Reads the lane before the name, and time and standard after it. Returns the other words."""
     entry = Entry()
@@ -158,13 +158,13 @@ def _without_blanks(words: Sequence[Word]) -> tuple[Sequence[Word], str | None]:
     return kept, standard
 
 
-def _lane(word: Word, header: Header | None) -> re.Match[str] | None:
+def _lane(word: Word, header: TableHeader | None) -> re.Match[str] | None:
     label = header and (header.get("name") or header.get("team"))
     is_before = not label or word.x0 < label.x0 + word.size
     return _LANE.fullmatch(word.text) if is_before else None
 
 
-def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
+def _seed_at(words: Sequence[Word], header: TableHeader | None) -> int | None:
     """The first time is the seed, a second one is a cut.
 
     Without a time, the last word such as NT counts, because a team may be named NT.
@@ -178,7 +178,7 @@ def _seed_at(words: Sequence[Word], header: Header | None) -> int | None:
     return times[0] if times else seeds[-1] if seeds else None
 
 
-def _ends_at_seed(words: Sequence[Word], header: Header | None) -> bool:
+def _ends_at_seed(words: Sequence[Word], header: TableHeader | None) -> bool:
     """Whether the last word begins below the label of times, in a separate span."""
     label = header and header.get("seed")
     if not header or not label or len(words) < 2 or words[-1].span == words[-2].span:
@@ -202,11 +202,11 @@ def _without_id(name: Sequence[Word]) -> Sequence[Word]:
     return name[:at] if is_id else name
 
 
-def _without_lsc(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
+def _without_lsc(words: Sequence[Word], header: TableHeader | None) -> Sequence[Word]:
     return [word for at, word in enumerate(words) if not _is_lsc(words, at, header)]
 
 
-def _is_lsc(words: Sequence[Word], at: int, header: Header | None) -> bool:
+def _is_lsc(words: Sequence[Word], at: int, header: TableHeader | None) -> bool:
     """The association (LSC) of a team is below its own label, or left of the label of teams."""
     word, lsc, team = words[at], header and header.get("lsc"), header and header.get("team")
     if len(words) < 2 or not _LSC.fullmatch(word.text) or not is_alone(words, at):
@@ -216,7 +216,7 @@ def _is_lsc(words: Sequence[Word], at: int, header: Header | None) -> bool:
     return at == 0 and team is not None and word.x1 < team.x0
 
 
-def _split(words: Sequence[Word], header: Header | None) -> _NameAgeTeam:
+def _split(words: Sequence[Word], header: TableHeader | None) -> _NameAgeTeam:
     """Splits into name, age and team. Without an age, positions and spans decide."""
     at = age_at(words, header)
     if at is not None:
@@ -235,12 +235,12 @@ def _team_at(words: Sequence[Word], x: float) -> int:
     return len(words)
 
 
-def _begin_at_team(team: Sequence[Word], header: Header | None) -> bool:
+def _begin_at_team(team: Sequence[Word], header: TableHeader | None) -> bool:
     label = header and header.get("team")
     return bool(team and label and abs(team[0].x0 - label.x0) < team[0].size / 2)
 
 
-def _reach_team(name: Sequence[Word], header: Header | None) -> bool:
+def _reach_team(name: Sequence[Word], header: TableHeader | None) -> bool:
     """Whether the name reaches so far to the right that it must contain the team."""
     label = header and header.get("team")
     return label is not None and any(word.x1 > label.x0 + word.size for word in name)

@@ -7,7 +7,7 @@ known. Otherwise the change between letters and digits shows where the first one
 import re
 from collections.abc import Iterator, Sequence
 
-from apps.heatsync.reader.header import Header
+from apps.heatsync.reader.table_header import TableHeader
 from apps.heatsync.reader.words import Word, halves
 
 _TIME = r"(?:\d{1,2}[:.])?(?:\d{1,2}:)?\d{1,3}[.,]\d{1,2}(?:[YLSM]|[*#@!$&+]+)?"
@@ -35,20 +35,20 @@ _NAME_AND_AGE = re.compile(r"(\D{2,}?)[MWFBGX]?\d{1,2}")
 _AGE_AND_TEAM = re.compile(r"([MWFBGX]?\d{1,2})[^\W\d].*")
 
 
-def is_at_seed(word: Word, header: Header | None) -> bool:
+def is_at_seed(word: Word, header: TableHeader | None) -> bool:
     """Times end below or right of their label. Without a header they may be anywhere."""
     label = header and header.get("seed")
     return not label or word.x1 > label.x0 - word.size
 
 
-def is_at_age(word: Word, header: Header | None, slack: float = 0.0) -> bool:
+def is_at_age(word: Word, header: TableHeader | None, slack: float = 0.0) -> bool:
     label = header and header.get("age")
     return not label or (
         label.x0 - word.size * (1 + slack) < word.x1 and word.x0 < label.x1 + word.size * slack
     )
 
 
-def age_at(words: Sequence[Word], header: Header | None) -> int | None:
+def age_at(words: Sequence[Word], header: TableHeader | None) -> int | None:
     """The age is below its label. If none is, an age beside it that is a separate span counts."""
     is_labelled = bool(header and header.get("age"))
     ages = [
@@ -66,7 +66,7 @@ def age_at(words: Sequence[Word], header: Header | None) -> int | None:
     return min(found, key=lambda at: (not words[at].text[-1].isdigit(), at), default=None)
 
 
-def _gender_at(words: Sequence[Word], header: Header | None) -> int | None:
+def _gender_at(words: Sequence[Word], header: TableHeader | None) -> int | None:
     """A gender without an age. Without a label, the last word is not one: a team may be named M."""
     last = len(words) if header and header.get("age") else len(words) - 1
     for at, word in enumerate(words[:last]):
@@ -79,7 +79,7 @@ def is_alone(words: Sequence[Word], at: int) -> bool:
     return all(word.span != words[at].span for word in (*words[:at], *words[at + 1 :]))
 
 
-def split_fields(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
+def split_fields(words: Sequence[Word], header: TableHeader | None) -> Sequence[Word]:
     """Splits words that consist of two adjacent fields."""
     pieces: list[Word] = []
     for word in _merge_no_time(words):
@@ -99,7 +99,7 @@ def _merge_no_time(words: Sequence[Word]) -> Iterator[Word]:
         yield word
 
 
-def _split_position(word: Word, before: Word | None, header: Header | None) -> int:
+def _split_position(word: Word, before: Word | None, header: TableHeader | None) -> int:
     """The number of letters before the end of the first field; 0 if the word is one field."""
     if word.seam and _are_two(before, *halves(word, word.seam), header):
         return word.seam
@@ -109,7 +109,7 @@ def _split_position(word: Word, before: Word | None, header: Header | None) -> i
     return len(found[1]) if found and is_at_seed(word, header) else 0
 
 
-def _are_two(before: Word | None, left: Word, right: Word, header: Header | None) -> bool:
+def _are_two(before: Word | None, left: Word, right: Word, header: TableHeader | None) -> bool:
     if _LEG.match(right.text):
         return True
     # The left part ends a longer span, so the right part is a separate field.
@@ -123,7 +123,7 @@ def _are_two(before: Word | None, left: Word, right: Word, header: Header | None
     return bool(is_age) and right.text[0].isalpha()
 
 
-def _split_age(words: Sequence[Word], header: Header | None) -> Sequence[Word]:
+def _split_age(words: Sequence[Word], header: TableHeader | None) -> Sequence[Word]:
     """Splits only below the label of ages, and if there is no age: H2O and 100% are teams."""
     label = header and header.get("age")
     if not label or age_at(words, header) is not None:

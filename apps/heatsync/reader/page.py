@@ -12,10 +12,10 @@ from statistics import median
 from typing import NamedTuple
 
 from apps.heatsync.reader.fields import SEED
-from apps.heatsync.reader.head import is_about_software, is_session, is_title
-from apps.heatsync.reader.header import Header, find_headers
 from apps.heatsync.reader.headings import EVENT_WORD, HEAT_WORD
+from apps.heatsync.reader.page_head import is_about_software, is_session, is_title
 from apps.heatsync.reader.pdf import Page
+from apps.heatsync.reader.table_header import TableHeader, find_table_headers
 from apps.heatsync.reader.words import Word, text_of
 
 # Words whose baselines differ by less, relative to their height, are in one row: times are printed
@@ -42,7 +42,7 @@ class Line:
 
     page: int
     words: Sequence[Word]
-    header: Header | None
+    header: TableHeader | None
 
     @property
     def text(self) -> str:
@@ -108,7 +108,7 @@ def _starts(words: Iterable[Word]) -> dict[int, float]:
 
 def _columns(rows: Sequence[Row], last: _Columns, apart: float) -> _Columns:
     """A column without a heading has the position of the previous page, if there is room."""
-    headers = [header for row in rows for header in find_headers(row)]
+    headers = [header for row in rows for header in find_table_headers(row)]
     lefts: list[float] = []
     begins = [_left(header, rows, apart) for header in headers]
     for x in sorted(begins + _headings(rows, headers, apart)):
@@ -122,7 +122,7 @@ def _columns(rows: Sequence[Row], last: _Columns, apart: float) -> _Columns:
     return _Columns(sorted(lefts), width)
 
 
-def _left(header: Header, rows: Sequence[Row], apart: float) -> float:
+def _left(header: TableHeader, rows: Sequence[Row], apart: float) -> float:
     """Includes ranks, which have no label and are left of the names."""
     if header.get("lane"):
         return header.x0
@@ -137,7 +137,7 @@ def _left(header: Header, rows: Sequence[Row], apart: float) -> float:
     return min(ranks, default=header.x0)
 
 
-def _headings(rows: Sequence[Row], headers: Sequence[Header], apart: float) -> list[float]:
+def _headings(rows: Sequence[Row], headers: Sequence[TableHeader], apart: float) -> list[float]:
     """The left edges of headings, except those in the middle of a column."""
     places = [word.x0 for row in rows for at, word in enumerate(row) if _is_heading(row, at)]
     return [x for x in places if not any(header.x0 + apart < x < header.x1 for header in headers)]
@@ -182,7 +182,7 @@ def _without_second_head(row: Row) -> Row:
 def _is_body(row: Row) -> bool:
     is_lane = row[0].text.isdecimal() and any(SEED.fullmatch(word.text) for word in row)
     is_heading = any(_is_heading(row, at) for at in range(len(row)))
-    return is_lane or is_heading or bool(find_headers(row))
+    return is_lane or is_heading or bool(find_table_headers(row))
 
 
 def _lines(number: int, words: Sequence[Word], lefts: Sequence[float]) -> Iterator[Line]:
@@ -192,7 +192,7 @@ def _lines(number: int, words: Sequence[Word], lefts: Sequence[float]) -> Iterat
         own = [word for word in words if _column_of(starts[word.span], lefts) == column]
         for row in _rows(own):
             moved = [word._replace(x0=word.x0 - left, x1=word.x1 - left) for word in row]
-            headers = find_headers(moved)
+            headers = find_table_headers(moved)
             yield Line(number, moved, headers[0] if headers else None)
 
 

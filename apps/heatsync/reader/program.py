@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from apps.heatsync.reader.entry import Entry, read_relay, read_swimmer
-from apps.heatsync.reader.header import Header
 from apps.heatsync.reader.headings import (
     EventHeading,
     HeatHeading,
@@ -30,6 +29,7 @@ from apps.heatsync.reader.headings import (
 )
 from apps.heatsync.reader.page import Line
 from apps.heatsync.reader.relay import read_legs
+from apps.heatsync.reader.table_header import TableHeader
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +91,7 @@ class ProgramReader:
         self._events: dict[str, Event] = {}
         self._stages: dict[tuple[Event, str], list[Heat]] = defaultdict(list)
         # For swimmers and for relays. A column without a header uses that of the column before.
-        self._headers: dict[bool, Header] = {}
+        self._headers: dict[bool, TableHeader] = {}
         self._event: Event | None = None
         # The heading of two events that alternate.
         self._pair: Event | None = None
@@ -144,7 +144,7 @@ class ProgramReader:
     def _is_other_event(self, line: Line) -> bool:
         return is_like_event(line.text, self._event.number if self._event else None)
 
-    def _header(self, header: Header) -> None:
+    def _header(self, header: TableHeader) -> None:
         self._headers[header.is_relay] = header
         self._is_relay = self._is_relay or (self._in_notes and header.is_relay)
         self._in_notes = self._event is None

@@ -6,9 +6,9 @@ from pathlib import Path
 from apps.heatsync.reader.checks import few, warnings_of
 from apps.heatsync.reader.dates import Calendar, read_calendar
 from apps.heatsync.reader.errors import ExtractionFailed, ScannedPdf
-from apps.heatsync.reader.head import Head, read_head
 from apps.heatsync.reader.headings import heat_heading, is_like_heat
 from apps.heatsync.reader.page import Line, PageText, in_reading_order
+from apps.heatsync.reader.page_head import PageHead, read_page_head
 from apps.heatsync.reader.pdf import Page, read_pages
 from apps.heatsync.reader.program import Program, ProgramReader
 from apps.heatsync.reader.sessions import Sessions
@@ -23,7 +23,7 @@ def read_sheet(pdf: bytes | Path) -> Sheet:
     """Raises InvalidPdf, PdfTooLarge or ExtractionFailed."""
     pages = read_pages(pdf)
     texts = list(in_reading_order(pages))
-    heads = [read_head(text.head) for text in texts]
+    heads = [read_page_head(text.head) for text in texts]
     program = _program(texts, heads)
     _require_heat_sheet(program, pages, heads)
     calendar = _calendar(texts, heads)
@@ -46,7 +46,7 @@ def read_text(pdf: bytes | Path) -> str:
     )
 
 
-def _program(texts: Sequence[PageText], heads: Sequence[Head]) -> Program:
+def _program(texts: Sequence[PageText], heads: Sequence[PageHead]) -> Program:
     has_heats = any(_has_heats(line) for text in texts for line in text.lines)
     reader = ProgramReader(is_psych_sheet=not has_heats)
     session = None
@@ -62,7 +62,7 @@ def _has_heats(line: Line) -> bool:
     return has_lanes or is_like_heat(line.text) or heat_heading(line.text) is not None
 
 
-def _require_heat_sheet(program: Program, pages: Sequence[Page], heads: Sequence[Head]) -> None:
+def _require_heat_sheet(program: Program, pages: Sequence[Page], heads: Sequence[PageHead]) -> None:
     if not program.heats and any(head.is_results for head in heads):
         raise ExtractionFailed(
             "This PDF has results. Choose the heat sheet that was published before the meet."
@@ -85,7 +85,7 @@ def _left_out(pages: Sequence[Page], texts: Sequence[PageText]) -> list[str]:
     )
 
 
-def _calendar(texts: Sequence[PageText], heads: Sequence[Head]) -> Calendar | None:
+def _calendar(texts: Sequence[PageText], heads: Sequence[PageHead]) -> Calendar | None:
     dated = next((head for head in heads if head.first_day and head.last_day), None)
     if dated is None or dated.first_day is None or dated.last_day is None:
         return None

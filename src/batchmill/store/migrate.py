@@ -1,7 +1,7 @@
 """The schema: numbered migrations for tables, and functions, which are replaced in place.
 
-An upgrade needs no downtime: processes of versions from `SERVES` on keep working with the new
-schema. Migrations only add at first. A later version removes what only old processes need.
+An upgrade needs no downtime: processes of the version that was installed before keep working with
+the new schema. Migrations only add at first. A later version removes what only old processes need.
 """
 
 import asyncio
@@ -81,6 +81,7 @@ def script(installed: int = 0) -> str:
     """
     return "\n".join(
         [
+            f"{WAIT_BRIEFLY};" if installed else "",
             lock_tables(pending(installed)) if installed else "",
             _part("drop_retired") if installed else "",
             *(step(migration) for migration in pending(installed)),
@@ -94,14 +95,15 @@ def script(installed: int = 0) -> str:
             f"where version = {newest()} and serves is null;",
             "set local search_path to default;",
             "select batchmill.guard_tables();",
-            "select batchmill.make_partitions();\n",
+            # Later, the upkeep adds partitions. Adding one here would lock its table.
+            "" if installed else "select batchmill.make_partitions();\n",
         ]
     )
 
 
 def lock_tables(missing: list[Migration]) -> str:
-    """Locks at once all tables that the migrations change. If they were locked one by one, a
-    transaction of a client could lock the next table meanwhile, and then wait for the first."""
+    """Locks all tables that the migrations change, before anything else. Later, a transaction of a
+    client could hold the next table and wait for an earlier one; see `WAIT_BRIEFLY`."""
     tables = sorted({table for migration in missing for table in migration.locks})
     names = ", ".join(f"batchmill.{table}" for table in tables)
     return f"lock table {names} in access exclusive mode;" if tables else ""
@@ -112,7 +114,7 @@ def served_after(installed: int) -> int:
 
     The upgrade keeps the functions of that version. A new database has only the newest ones.
     """
-    return max(installed, SERVES) if installed else newest()
+    return installed if installed >= SERVES else newest()
 
 
 def _part(name: str) -> str:
@@ -124,7 +126,7 @@ def _part(name: str) -> str:
 # holds that lock, the migration must give up before Postgres detects a deadlock and cancels the
 # statement.
 WAIT_BRIEFLY = """\
-select set_config('lock_timeout', (setting::integer / 2)::text, true)
+select set_config('lock_timeout', greatest(setting::integer / 2, 1)::text, true)
 from pg_settings where name = 'deadlock_timeout'"""
 
 INSTALLED_FUNCTIONS = """\
@@ -161,7 +163,6 @@ async def upgrade(conn: AsyncConnection[Any], *, wait: float = WAIT_SECONDS) -> 
 
 async def _upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
     async with conn.transaction():
-        await conn.execute(WAIT_BRIEFLY)
         await conn.execute("select pg_advisory_xact_lock(hashtext('batchmill.migrate'))")
         installed = await installed_version(conn)
         if installed > newest():

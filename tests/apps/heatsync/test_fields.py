@@ -3,7 +3,7 @@
 import pytest
 
 from apps.heatsync.reader.fields import split_fields
-from apps.heatsync.reader.header import find_headers
+from apps.heatsync.reader.table_header import find_table_headers
 from apps.heatsync.reader.words import Word
 
 LETTER = 5.0
@@ -46,7 +46,7 @@ LABELS = row("Lane  Name               Age  Team      Seed Time")
     ],
 )
 def test_fields_below_labels_are_split(text: str, expected: str):
-    (header,) = find_headers(LABELS)
+    (header,) = find_table_headers(LABELS)
     assert " ".join(word.text for word in split_fields(row(text), header)) == expected
 
 

@@ -223,7 +223,7 @@ async def test_a_form_that_is_sent_again_after_a_lost_response_makes_one_batch(
 
     await page.route("**/extract", lose)
     await scene.submit((NAME, PDF))
-    await expect(page.locator("#refused")).to_contain_text("does not answer")
+    await expect(page.locator("#refused")).to_contain_text("does not respond")
     await page.unroute("**/extract")
     await page.get_by_role("button", name="Make the schedule").click()
     await scene.expect_summary("1 of 1 sheets read.")

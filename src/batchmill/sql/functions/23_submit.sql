@@ -22,7 +22,7 @@ begin
         perform check_jobs(known, items, coalesce((options ->> 'bare')::boolean, false));
     end if;
     if options ? 'batch_id' then
-        batch := open_batch((options ->> 'batch_id')::uuid);
+        batch := batch_being_submitted((options ->> 'batch_id')::uuid);
     else
         if options ? 'on_finish' then
             perform known_task(options ->> 'on_finish', acting);
@@ -52,7 +52,7 @@ language sql stable
 return expiry_of(options, greatest(due_at(options, moment), moment));
 
 -- The batch that this transaction is submitting in several calls.
-create or replace function open_batch(of_id uuid) returns batches
+create or replace function batch_being_submitted(of_id uuid) returns batches
 language plpgsql as $$
 declare
     batch batches;
@@ -121,7 +121,7 @@ begin
 end $$;
 
 -- Completes a submit: counts the jobs against the quota, records the request, and wakes up a worker. A batch
--- whose results are all cached finishes here.
+-- whose results are all cached, or whose items are all duplicates, finishes here.
 create or replace function close_batch(batch batches, acting text, options jsonb, moment timestamptz) returns void
 language plpgsql as $$
 begin

@@ -1,15 +1,15 @@
 -- Chooses the jobs of the locked lanes that start: as many as slots, limits and the shares of tenants allow.
 
--- What a claim takes from one lane: how many jobs, the last of them, whether no job is left that can start, and
+-- What a claim picks from one lane: how many jobs, the last of them, whether no job is left that can start, and
 -- the limit that is full, if any.
 do $$ begin
-    create type taking as (
+    create type lane_pick as (
         lane_id bigint, jobs integer, last_rank integer, last_id bigint, is_emptied boolean, blocked_by bigint);
 exception when duplicate_object then null;
 end $$;
 
 -- Chooses jobs and starts them. `passed_over` is true if a limited lane was skipped because all slots of the
--- worker are taken. `last_tenant` is the tenant that was served last, and `last_tenants` the same for each task.
+-- worker are taken. The next claim continues after `last_tenant`, and in each task after `last_tenants[i]`.
 create or replace function take_jobs(
     lane_ids bigint[], limit_ids bigint[], d demand, moment timestamptz,
     out claimed json, out taken integer, out passed_over boolean, out last_tenants text[], out last_tenant text
@@ -18,41 +18,43 @@ language plpgsql as $$
 declare
     names text[] := '{}';
     free integer[] := '{}';
-    counted integer[];
+    starts_by_limit integer[];
     chosen bigint[];
-    takings taking[];
+    picks lane_pick[];
 begin
     if limit_ids <> '{}' then
-        select array_agg(m.id), array_agg(m.name), array_agg(free_slots(m, moment))
+        -- The limit of a batch may be gone: the same call may have finished the batch.
+        select coalesce(array_agg(m.id), '{}'), coalesce(array_agg(m.name), '{}'),
+            coalesce(array_agg(free_slots(m, moment)), '{}')
         into limit_ids, names, free
         from limits m where m.id = any (limit_ids);
     end if;
-    select c.job_ids, c.takings, c.counted, c.passed_over, c.last_tenants, c.last_tenant
-    into chosen, takings, counted, passed_over, last_tenants, last_tenant
+    select c.job_ids, c.picks, c.starts_by_limit, c.passed_over, c.last_tenants, c.last_tenant
+    into chosen, picks, starts_by_limit, passed_over, last_tenants, last_tenant
     from choose_jobs(lane_ids, limit_ids, names, free, d, moment) c;
-    perform advance_lanes(takings, chosen, moment);
+    perform advance_lanes(picks, chosen, moment);
     if limit_ids <> '{}' then
         perform count_starts(
-            limit_ids, counted, array(select blocked_by from unnest(takings)), moment);
+            limit_ids, starts_by_limit, array(select blocked_by from unnest(picks)), moment);
     end if;
     taken := cardinality(chosen);
     if taken > 0 then
         claimed := start_jobs(
-            d.worker, chosen, array(select lane_id from unnest(takings)), moment);
+            d.worker, chosen, array(select lane_id from unnest(picks)), moment);
     end if;
 end $$;
 
 -- Decides lane by lane how many jobs start. `names` and `free` are the names of the limits and their free
--- slots; `counted` is how many of the chosen jobs each limit counts.
+-- slots; `starts_by_limit` is how many of the chosen jobs each limit counts.
 create or replace function choose_jobs(
     lane_ids bigint[], limit_ids bigint[], names text[], free integer[], d demand, moment timestamptz,
-    out job_ids bigint[], out takings taking[], out counted integer[], out passed_over boolean,
+    out job_ids bigint[], out picks lane_pick[], out starts_by_limit integer[], out passed_over boolean,
     out last_tenants text[], out last_tenant text
 )
 language plpgsql as $$
 declare
-    turns bigint[];
-    counts integer[];
+    ordered_lanes bigint[];
+    most_per_lane integer[];
     share integer;
     room integer := d.want + d.prefetch;
     wants integer[] := d.wants;
@@ -65,19 +67,19 @@ declare
     take integer;
 begin
     job_ids := '{}';
-    takings := '{}';
-    counted := array_fill(0, array[cardinality(limit_ids)]);
+    picks := '{}';
+    starts_by_limit := array_fill(0, array[cardinality(limit_ids)]);
     passed_over := false;
     last_tenant := d.last_tenant;
     last_tenants := coalesce(d.last_tenants, array_fill(''::text, array[cardinality(d.tasks)]));
-    select * into turns, counts, share from lanes_in_turn(lane_ids, d, last_tenants);
+    select * into ordered_lanes, most_per_lane, share from lanes_in_turn(lane_ids, d, last_tenants);
 
     for lane in
         select s.*, array_position(d.tasks, s.task) as task_at, array(
             select array_position(names, n.name)
             from limit_names(s.task, s.tenant, s.batch_id, s.key) n
-            where names <> '{}' and n.name = any (names)) as counts_on
-        from startable_jobs(turns, counts, moment) s
+            where names <> '{}' and n.name = any (names)) as limit_places
+        from startable_jobs(ordered_lanes, most_per_lane, moment) s
     loop
         take := 0;
         full_at := null;
@@ -90,10 +92,10 @@ begin
         continue when shares[tenant_at] = 0;
         if lane.job_ids is not null then
             take := least(cardinality(lane.job_ids), wants[lane.task_at], room, shares[tenant_at]);
-            if lane.slots is not null or lane.counts_on <> '{}' then
+            if lane.slots is not null or lane.limit_places <> '{}' then
                 take := least(take, room - d.prefetch);
             end if;
-            foreach place in array lane.counts_on loop
+            foreach place in array lane.limit_places loop
                 take := least(take, free[place]);
                 if free[place] <= 0 then
                     full_at := place;
@@ -104,9 +106,9 @@ begin
                 continue;
             end if;
             take := greatest(take, 0);
-            foreach place in array lane.counts_on loop
+            foreach place in array lane.limit_places loop
                 free[place] := free[place] - take;
-                counted[place] := counted[place] + take;
+                starts_by_limit[place] := starts_by_limit[place] + take;
             end loop;
             job_ids := job_ids || lane.job_ids[1:take];
             room := room - take;
@@ -121,15 +123,15 @@ begin
         if take > 0 or wants[lane.task_at] = d.wants[lane.task_at] then
             last_tenants[lane.task_at] := lane.tenant;
         end if;
-        takings := takings || row (
+        picks := picks || row (
             lane.lane_id, take, lane.ranks[take], lane.job_ids[take],
-            not lane.more and take = coalesce(cardinality(lane.job_ids), 0), limit_ids[full_at])::taking;
+            not lane.more and take = coalesce(cardinality(lane.job_ids), 0), limit_ids[full_at])::lane_pick;
         exit when room = 0;
     end loop;
 end $$;
 
 -- Moves lanes past the chosen jobs, and parks those whose limit is full.
-create or replace function advance_lanes(takings taking[], chosen bigint[], moment timestamptz) returns void
+create or replace function advance_lanes(picks lane_pick[], chosen bigint[], moment timestamptz) returns void
 language plpgsql as $$
 begin
     update lanes l
@@ -144,17 +146,17 @@ begin
         blocked_by = t.blocked_by,
         head_rank = coalesce(t.last_rank, l.head_rank),
         head_id = coalesce(t.last_id, l.head_id)
-    from unnest(takings) t
+    from unnest(picks) t
     where l.id = any (array[t.lane_id]);
 end $$;
 
 -- Orders locked lanes by turn: the first lane of each tenant, then the second of each. The seed decides the
 -- order of a tenant's tasks; within a task, the lane that was served longest ago comes first. Within a task,
 -- tenants start after the one that the task served last; between tasks, after the one that was served last in
--- any task. `counts` is how many jobs each lane may start; `share` is a tenant's share of the room.
+-- any task. `most_per_lane` is how many jobs each lane may start; `share` is a tenant's share of the room.
 create or replace function lanes_in_turn(
-    lane_ids bigint[], d demand, last_tenants text[], out turns bigint[], out counts integer[],
-    out share integer
+    lane_ids bigint[], d demand, last_tenants text[], out ordered_lanes bigint[],
+    out most_per_lane integer[], out share integer
 )
 language plpgsql as $$
 declare
@@ -163,17 +165,17 @@ declare
 begin
     share := room;
     if cardinality(lane_ids) = 1 then
-        turns := lane_ids;
-        counts := array[room];
+        ordered_lanes := lane_ids;
+        most_per_lane := array[room];
         return;
     end if;
     -- Most claims get lanes of one tenant and one task, where the time of the last service alone decides the
     -- order.
     select array_agg(id order by ready_at, id), min(tenant) = max(tenant) and min(task) = max(task)
-    into turns, alike from lanes where id = any (lane_ids);
+    into ordered_lanes, alike from lanes where id = any (lane_ids);
     if alike then
-        counts := array_fill(
-            jobs_per_lane(share, cardinality(turns), d.prefetch), array[cardinality(turns)]);
+        most_per_lane := array_fill(
+            jobs_per_lane(share, cardinality(ordered_lanes), d.prefetch), array[cardinality(ordered_lanes)]);
         return;
     end if;
     share := (
@@ -181,7 +183,7 @@ begin
     select array_agg(id order by in_tenant, turn, tenant <= d.last_tenant, tenant),
         array_agg(jobs_per_lane(share, of_tenant, d.prefetch)
             order by in_tenant, turn, tenant <= d.last_tenant, tenant)
-    into turns, counts
+    into ordered_lanes, most_per_lane
     from (
         select *, row_number() over (
             partition by task, in_tenant

@@ -29,7 +29,7 @@ begin
         'now', clock(),
         'lapsed', lapsed_jobs(),
         'garbage', garbage,
-        -- Processes of schema version 10 read this name.
+        -- Processes of schema versions up to 10 read this name.
         'litter', garbage,
         'due', (
             select coalesce(json_agg(due), '[]') from (

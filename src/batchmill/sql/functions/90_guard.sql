@@ -68,8 +68,8 @@ begin
 end $$;
 
 -- As in seen_tenant(), the setting counts only in a session that could also act as the engine. The policy
--- evaluates it once per query, not per row. It uses no function of this schema, because every upgrade drops
--- those.
+-- evaluates it once per query, not per row. It uses no function of this schema, so that
+-- none of them has to stay for it.
 create or replace function open_to_tenants(table_name text) returns void
 language plpgsql as $$
 declare
@@ -130,8 +130,8 @@ begin
     end loop;
 end $$;
 
--- Lets roles that have table grants from an operator call the functions too. Every upgrade recreates the
--- functions, so direct grants on them would be lost.
+-- Lets roles that have table grants from an operator call the functions too. Every upgrade may add functions,
+-- so direct grants on them would not be enough.
 create or replace function grant_to_writers() returns void
 language plpgsql as $$
 declare

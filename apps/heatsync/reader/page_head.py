@@ -38,7 +38,7 @@ _NO_PLACE = re.compile(r".*\b(?:Sanction|Approv|Permit)|Hosted by|Warm", re.IGNO
 
 
 @dataclass(slots=True)
-class Head:
+class PageHead:
     meet: str | None = None
     first_day: str | None = None
     last_day: str | None = None
@@ -66,8 +66,8 @@ def is_about_software(row: str) -> bool:
     return bool(_SOFTWARE.fullmatch(row) or _FOOTER.fullmatch(row))
 
 
-def read_head(rows: Iterable[str]) -> Head:
-    head, others, above = Head(), [], ""
+def read_page_head(rows: Iterable[str]) -> PageHead:
+    head, others, above = PageHead(), [], ""
     for row in rows:
         if found := _SOFTWARE.fullmatch(row):
             site = _SITE.fullmatch(found["licence"])

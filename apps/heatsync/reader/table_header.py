@@ -68,7 +68,7 @@ class Extent(NamedTuple):
     x1: float
 
 
-class Header(NamedTuple):
+class TableHeader(NamedTuple):
     """Extents of labels: lane, name, age, lsc, team, relay, seed."""
 
     extents: dict[str, Extent]
@@ -89,7 +89,7 @@ class Header(NamedTuple):
         return self.extents.get(label)
 
 
-def find_headers(row: Sequence[Word]) -> list[Header]:
+def find_table_headers(row: Sequence[Word]) -> list[TableHeader]:
     """All headers in a row, one for each column of the page."""
     row = [piece for word in row for piece in _split_labels(word)]
     labels = [_LABELS.get(word.text.casefold().rstrip(":")) for word in row]
@@ -110,7 +110,7 @@ def _split_labels(word: Word) -> tuple[Word, ...]:
 
 def _header_from(
     row: Sequence[Word], labels: Sequence[str | None], index: int
-) -> tuple[Header, int]:
+) -> tuple[TableHeader, int]:
     extents: dict[str, Extent] = {}
     rank = -1
     while index < len(row):
@@ -128,4 +128,4 @@ def _header_from(
         else:
             extents[label] = Extent(word.x0, word.x1)
         index += 1
-    return Header(extents), index
+    return TableHeader(extents), index
