@@ -172,6 +172,8 @@ async def start(
     )
 
 
+# Once is enough: test_upgrades.py tests on both servers that old queries work on the new schema.
+@pytest.mark.parametrize("server", ["pg18"], indirect=True, scope="session")
 @pytest.mark.timeout(300)
 async def test_an_upgrade_under_load_loses_no_job_and_runs_none_twice(
     server: Server, deployments: tuple[Deployment, Deployment], tmp_path: Path

@@ -13,7 +13,7 @@ def test_the_same_seed_makes_the_same_files():
 
 def test_all_samples_except_the_truncated_one_can_be_read():
     files = samples()
-    with pytest.raises(InvalidPdf, match="cut off"):
+    with pytest.raises(InvalidPdf, match="incomplete"):
         read_sheet(files.pop("truncated.pdf"))
     sheets = {name: read_sheet(pdf) for name, pdf in files.items()}
     assert {sheet.meet_name for sheet in sheets.values()} == {make_meet(1).name}
