@@ -6,7 +6,7 @@ import psutil
 
 
 def seconds_used(pid: int) -> float:
-    """The processor time of a process and all its descendants, also of those that have ended."""
+    """The processor time of a process and its descendants, including ended ones."""
     process = psutil.Process(pid)
     used = own_seconds(process)
     for child in process.children(recursive=True):

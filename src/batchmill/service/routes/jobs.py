@@ -37,7 +37,7 @@ async def get_job(caller: Reader, id: JobId) -> Response:
     },
 )
 async def get_result(caller: Reader, id: JobId) -> Response:
-    """Only the result; 409 while there is none."""
+    """Only the result. Answers 409 unless the job is completed."""
     record = await caller.client.store.jobs.get_text(id)
     if record.state is not JobState.COMPLETED:
         raise Conflict(f"Job {id} is {record.state}, so it has no result.")
