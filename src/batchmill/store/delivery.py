@@ -103,25 +103,27 @@ def claims(answer: Mapping[str, Any]) -> list[Claim]:
     if answer["claimed"] is None:
         return []
     lanes, jobs = answer["claimed"]["lanes"], answer["claimed"]["jobs"]
-    shared = {lane: rest for lane, *rest in zip(*lanes, strict=True)}
-    return [Claim(*job, *shared[job[2]]) for job in zip(*jobs, strict=True)]
+    shared = {lane[0]: lane[1:] for lane in zip(*lanes, strict=True)}
+    return [Claim._make(job + shared[job[2]]) for job in zip(*jobs, strict=True)]
 
 
 def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
-    """The parameters of the query `finish`."""
+    """The parameters of the query `finish`. Postgres waits for them, so they are built in few
+    steps: the driver would inspect each value of a list."""
+    claims = [outcome.claim for outcome in outcomes]
     return {
-        "ids": array(outcome.claim.id for outcome in outcomes),
-        "fences": array(outcome.claim.fence for outcome in outcomes),
-        "kinds": array(outcome.kind for outcome in outcomes),
+        "ids": array([claim.id for claim in claims]),
+        "fences": array([claim.fence for claim in claims]),
+        "kinds": f"{{{','.join([outcome.kind for outcome in outcomes])}}}",
         "details": f"[{','.join(map(_detail, outcomes))}]",
-        "progress": _progress(outcomes),
-        "lanes": array({outcome.claim.lane for outcome in outcomes}),
+        "progress": _progress([outcome.progress for outcome in outcomes]),
+        "lanes": array(list({claim.lane for claim in claims})),
     }
 
 
-def array(values: Iterable[int | str]) -> str:
-    """Formats numbers and names as a Postgres array: the driver would inspect each value first."""
-    return f"{{{','.join(map(str, values))}}}"
+def array(numbers: list[int]) -> str:
+    """Formats numbers as a Postgres array."""
+    return f"{{{str(numbers)[1:-1]}}}"
 
 
 def _detail(outcome: Outcome) -> str:
@@ -134,10 +136,8 @@ def _detail(outcome: Outcome) -> str:
     return to_json({"error": outcome.error, "delay": outcome.delay}).decode()
 
 
-def _progress(outcomes: Collection[Outcome]) -> str | None:
-    if all(outcome.progress is None for outcome in outcomes):
-        return None
-    return to_json([outcome.progress for outcome in outcomes]).decode()
+def _progress(reported: Collection[Progress | None]) -> str | None:
+    return to_json(reported).decode() if any(reported) else None
 
 
 def report_call(reports: Iterable[tuple[Claim, Progress]]) -> dict[str, Any]:

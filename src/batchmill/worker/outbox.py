@@ -41,7 +41,7 @@ class Outbox:
         if outcome is not None:
             self._waiting.append(outcome)
             self._is_empty.clear()
-            if self.has_backlog:
+            if len(self._waiting) >= BACKLOG:
                 self._has_backlog.set()
         self.wake_up.set()
 
