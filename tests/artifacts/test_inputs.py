@@ -25,9 +25,11 @@ from batchmill import (
     Retry,
 )
 from tests.artifacts.tools import ManualSource, all_violations, collect, nothing_is_left
-from tests.library.tools import later, one, rows
+from tests.library.tools import later, one, rows, until
 
 DAY = 86_400
+BLOCKED = """select pid from pg_stat_activity
+    where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0"""
 
 
 class Sheet(BaseModel):
@@ -170,6 +172,24 @@ async def unavailable_file(
             await saving
         case _:
             yield None
+
+
+async def test_a_single_job_that_waits_for_its_file_does_not_hold_the_tenants_count(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], read: Any
+) -> None:
+    """Files come before counts in the order of locks. Otherwise two submits could deadlock."""
+    sql.execute("insert into batchmill.quotas (tenant, operations_per_day) values ('ann', 5)")
+    ann = mill.as_tenant("ann")
+    first, second = [await mill.artifacts.save("a", b"1", tenant="ann") for _ in range(2)]
+    await ann.enqueue(read, sheet(first))
+    async with await psycopg.AsyncConnection.connect(dsn) as holder:
+        await holder.execute(
+            "select from batchmill.artifacts where id = %s for update", [second.id]
+        )
+        waiting = asyncio.create_task(ann.enqueue(read, sheet(second)))
+        await until(lambda: rows(sql, BLOCKED))
+        sql.execute("select from batchmill.usage where tenant = 'ann' for update nowait")
+    assert (await (await waiting).get()).tenant == "ann"
 
 
 async def test_a_submit_that_is_rolled_back_takes_no_files(

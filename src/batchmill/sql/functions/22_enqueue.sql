@@ -81,11 +81,11 @@ begin
             duplicate := new_id is not null;
         end if;
     end loop;
-    if acting is not null and not duplicate and hit is null then
-        perform count_jobs(acting, 1);
-    end if;
     if named <> '{}' and not duplicate then
         perform take_artifacts(named, of_tenant, null, new_id, (day_of(expiry) + 1)::timestamp at time zone 'UTC');
+    end if;
+    if acting is not null and not duplicate and hit is null then
+        perform count_jobs(acting, 1);
     end if;
     if options ? 'idempotency_key' then
         update requests set job_id = new_id
