@@ -247,6 +247,10 @@ SCHEDULE = {"cron": "* * * * *", "task": "double", "payload": 1}
 ALL_JOBS = """select (select count(*) from batchmill.jobs where tenant = 'ada')
     + (select count(*) from batchmill.finished where tenant = 'ada')"""
 
+COPIES_OF_SCHEDULE = """insert into batchmill.schedules
+    select (jsonb_populate_record(s, jsonb_build_object('name', 's' || n))).*
+    from batchmill.schedules s, generate_series(2, 300) n"""
+
 
 @pytest.mark.parametrize("bounds", [{"active_jobs": 5}, {"operations_per_day": 5}])
 async def test_schedules_fire_within_the_quota(
@@ -259,9 +263,10 @@ async def test_schedules_fire_within_the_quota(
         async with shop_on(dsn) as operator:
             await operator.keys.set_quota(quota)
         every_second = SCHEDULE | {"cron": "* * * * * *"}
-        for n in range(300):
-            answer = await client.put(f"/v1/schedules/s{n}", json=every_second)
-            assert answer.status_code == 200, answer.text
+        answer = await client.put("/v1/schedules/s1", json=every_second)
+        assert answer.status_code == 200, answer.text
+    # Copies, because 299 more requests take long.
+    sql.execute(COPIES_OF_SCHEDULE)
     for second in (2, 4, 6, 8):
         await run_upkeep(dsn, f"{second}s")
     assert one(sql, ALL_JOBS) == (5,)

@@ -1,29 +1,59 @@
-"""Runs HeatSync as a separate server process on the loopback interface, with a worker."""
+"""HeatSync as a separate server process on the loopback interface, with a worker.
 
+Most tests share one server (`heatsync`). Each test is another visitor of it, with another network
+address. Tests that need other settings, an empty database or a restart start their own server.
+"""
+
+import asyncio
+import itertools
 import json
-from collections.abc import AsyncIterator, Callable
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright
 
+from tests.apps.heatsync.web import Answer, Web, serving
+from tests.library.tools import one, rows
+from tests.notify.mailbox import Mailbox
+from tests.postgres import Server, create_database, drop_database, free_port
 from tests.streams.processes import ServerProcess
 
 TIMEOUT = 60
+PROXY = {"BATCHMILL_TRUSTED_PROXIES": "127.0.0.0/8"}
+MAIL = {
+    "BATCHMILL_MAIL_FROM": "HeatSync <heats@club.example>",
+    "BATCHMILL_PUBLIC_URL": "https://club.example",
+}
+UNFINISHED = "select id::text from batchmill.batches where finished_at is null"
+RUNNING = "select count(*) from batchmill.jobs where state = 'running'"
+
+numbers = itertools.count(1)
 
 
-class HeatSync(ServerProcess):
-    """The server process, and a client for its API."""
+class Api:
+    """A client for the API. All its requests have the `headers`."""
 
-    def _command(self) -> list[str]:
-        """The command of `make serve`."""
-        options = [f"--port={self.port}", "--grace=10"]
-        return ["batchmill", "--app", "apps.heatsync.app:app", "serve", *options]
+    port: int
+    headers: Mapping[str, str] = {}
 
-    def client(self, **options: Any) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT, **options)
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(
+        self, *, headers: Mapping[str, str] | None = None, **options: Any
+    ) -> httpx.AsyncClient:
+        sent = {**self.headers, **(headers or {})}
+        return httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT, headers=sent, **options)
 
     async def submit(
         self, swimmer: str, *pdfs: tuple[str, bytes], urls: list[str] | None = None, **headers: str
@@ -67,11 +97,108 @@ class HeatSync(ServerProcess):
         return await self.get(f"/api/batch/{batch}/results")
 
 
+class HeatSync(ServerProcess, Api):
+    """The server process."""
+
+    def _command(self) -> list[str]:
+        """The command of `make serve`."""
+        options = [f"--port={self.port}", "--grace=10"]
+        return ["batchmill", "--app", "apps.heatsync.app:app", "serve", *options]
+
+
+class Visitor(Api):
+    """A visitor of the shared server. It has its own address, so it is a tenant of its own."""
+
+    def __init__(self, shared: "Shared") -> None:
+        self.port = shared.process.port
+        self.sql = shared.sql
+        self.address = new_address()
+        self.headers = sent_from(self.address)
+        self._shared = shared
+
+    @property
+    def tenant(self) -> str:
+        """Known after the first form."""
+        named = "select tenant from heatsync.visitors where network = %s"
+        return one(self.sql, named, self.address)[0]
+
+    def count(self, table: str, condition: str = "true") -> int:
+        """Counts rows of this visitor."""
+        count = f"select count(*) from batchmill.{table} where tenant = %s and {condition}"
+        return one(self.sql, count, self.tenant)[0]
+
+    def web(self, answers: Mapping[str, Answer]) -> AbstractAsyncContextManager[Web]:
+        """A web server from which this HeatSync may download, although it is on this machine."""
+        return serving(answers, self._shared.web_port)
+
+    @property
+    def web_port(self) -> int:
+        return self._shared.web_port
+
+    def mailbox(self) -> Mailbox:
+        """The mail server to which this HeatSync sends."""
+        mailbox = Mailbox()
+        mailbox.port = self._shared.mail_port
+        return mailbox
+
+
+def new_address() -> str:
+    number = next(numbers)
+    return f"198.18.{number // 250}.{number % 250 + 1}"
+
+
+def sent_from(address: str) -> dict[str, Any]:
+    return {"X-Forwarded-For": address}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The server that most tests share, and a connection to its database."""
+
+    process: HeatSync
+    sql: psycopg.Connection[Any]
+    web_port: int
+    mail_port: int
+
+
+@pytest.fixture(scope="session")
+def shared(
+    server: Server, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shared]:
+    dsn = create_database(server.dsn, "heatsync", template)
+    web_port, mail_port = free_port(), free_port()
+    where = {
+        "BATCHMILL_ARTIFACTS": str(tmp_path_factory.mktemp("heatsync") / "artifacts"),
+        "HEATSYNC_ALLOWED": f"127.0.0.1:{web_port}",
+        "BATCHMILL_SMTP_URL": f"smtp://127.0.0.1:{mail_port}",
+    }
+    process = HeatSync(dsn, where | PROXY | MAIL)
+    asyncio.run(process.start())
+    try:
+        with psycopg.connect(dsn, autocommit=True) as sql:
+            yield Shared(process, sql, web_port, mail_port)
+    finally:
+        asyncio.run(process.__aexit__())
+    drop_database(server.dsn, "heatsync")
+
+
+@pytest.fixture
+def heatsync(shared: Shared) -> Iterator[Visitor]:
+    """A new visitor of the shared server. Afterwards nothing is left that could still run."""
+    yield Visitor(shared)
+    for (batch,) in rows(shared.sql, UNFINISHED):
+        shared.sql.execute("select batchmill.cancel_batch(%s)", [batch])
+    while one(shared.sql, RUNNING) != (0,):
+        time.sleep(0.005)
+
+
 Start = Callable[..., AbstractAsyncContextManager[HeatSync]]
 
 
 @pytest.fixture
 def start(dsn: str, tmp_path: Path) -> Start:
+    """Starts a separate server on an empty database, with the given settings."""
+
     @asynccontextmanager
     async def started(**environment: str) -> AsyncIterator[HeatSync]:
         where = {"BATCHMILL_ARTIFACTS": str(tmp_path / "artifacts")}
@@ -81,7 +208,28 @@ def start(dsn: str, tmp_path: Path) -> Start:
     return started
 
 
-@pytest.fixture
-async def heatsync(start: Start) -> AsyncIterator[HeatSync]:
-    async with start() as server:
-        yield server
+def lapse_leases(sql: psycopg.Connection[Any]) -> None:
+    """Lets the jobs of a killed server run again at once. Otherwise its lease lasts 10 seconds."""
+    sql.execute("update batchmill.workers set lease_until = batchmill.clock()")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """A real Chromium, which the tests of the page share."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Debian's chromium is not installed.")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """A page with its own cookies and storage."""
+    context = await browser.new_context()
+    yield await context.new_page()
+    await context.close()

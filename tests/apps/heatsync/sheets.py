@@ -1,5 +1,6 @@
 """Sheets to submit, and a swimmer who is in all of them."""
 
+import itertools
 import zlib
 
 from apps.heatsync.samples import make_meet, samples
@@ -14,17 +15,26 @@ for name in ("psych-sheet.pdf", "relays.pdf"):
     SHEETS.pop(name)
 
 
+numbers = itertools.count(1)
+
+
+def fresh(pdf: bytes) -> bytes:
+    """The same sheet with a new checksum, so that it is read and not taken from the cache."""
+    return pdf + b"%% %d\n" % next(numbers)
+
+
+def all_fresh() -> list[tuple[str, bytes]]:
+    return [(name, fresh(pdf)) for name, pdf in SHEETS.items()]
+
+
 def fifteen() -> list[tuple[str, bytes]]:
-    """The maximum number of sheets of a batch, all with different checksums."""
-    pdf = SHEETS["two-columns.pdf"]
-    return [(f"{n}.pdf", pdf + f"% {n}\n".encode()) for n in range(15)]
+    """The maximum number of sheets of a batch, none of which is in the cache."""
+    return [(f"{n}.pdf", fresh(SHEETS["two-columns.pdf"])) for n in range(15)]
 
 
 def bomb() -> bytes:
     """A PDF of a few kilobytes, whose page decompresses to more memory than the reader may use."""
-    packing = zlib.compressobj(1)
-    drawing = b"".join([packing.compress(bytes(MIB)) for _ in range(1_536)]) + packing.flush()
-    packed = zlib.compress(drawing, 9)
+    packed = zlib.compress(compressed_zeros(1_536), 9)
     return pdf_of(
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
@@ -32,6 +42,15 @@ def bomb() -> bytes:
         b"<< /Length %d /Filter [/FlateDecode /FlateDecode] >>\nstream\n%b\nendstream"
         % (len(packed), packed),
     )
+
+
+def compressed_zeros(mebibytes: int) -> bytes:
+    """Compresses one mebibyte and repeats the result, which is much faster than to compress all."""
+    packing = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    block = packing.compress(bytes(MIB)) + packing.flush(zlib.Z_FULL_FLUSH)
+    # The Adler-32 checksum of zeros depends only on their number.
+    checksum = (mebibytes * MIB % 65_521) << 16 | 1
+    return b"\x78\xda" + block * mebibytes + packing.flush() + checksum.to_bytes(4, "big")
 
 
 def pdf_of(*objects: bytes) -> bytes:

@@ -12,11 +12,10 @@ from apps.heatsync.answers import error_response
 from apps.heatsync.models import Extraction
 from apps.heatsync.reader import find_swims, read_sheet
 from batchmill import DatabaseUnavailable
-from tests.apps.heatsync.conftest import HeatSync, Start
-from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, bomb, fifteen
+from tests.apps.heatsync.conftest import MAIL, Start, Visitor, new_address, sent_from
+from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, bomb, fifteen, fresh
 from tests.apps.heatsync.web import Answer, serving
 from tests.library.tools import one, until
-from tests.notify.mailbox import Mailbox
 from tests.service.tools import make_key
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -30,9 +29,10 @@ OVERLAP = """select max(running) from (
     select sum(change) over (order by number) as running from (
         select number, case type when 'job_started' then 1 else -1 end as change
         from batchmill.events
-        where (type = 'job_started' and data ->> 'task' = 'heatsync.extract')
+        where batch_id = %s and (
+              (type = 'job_started' and data ->> 'task' = 'heatsync.extract')
            or (type = 'job_stage' and data ->> 'from' = 'heatsync.extract')
-           or (type in ('job_failed', 'job_completed') and data ->> 'task' = 'heatsync.extract')
+           or (type in ('job_failed', 'job_completed') and data ->> 'task' = 'heatsync.extract'))
     ) steps) counted"""
 
 BATCH = {
@@ -56,8 +56,13 @@ SWIM = {
 }  # fmt: skip
 
 
-async def test_a_submitted_batch_returns_a_schedule(heatsync: HeatSync) -> None:
-    answer = await heatsync.submit(SWIMMER, FIRST, SECOND)
+def renewed(sheet: tuple[str, bytes]) -> tuple[str, bytes]:
+    name, pdf = sheet
+    return name, fresh(pdf)
+
+
+async def test_a_submitted_batch_returns_a_schedule(heatsync: Visitor) -> None:
+    answer = await heatsync.submit(SWIMMER, *map(renewed, (FIRST, SECOND)))
     made = answer.json()
     assert list(made) == ["success", "batchId", "totalJobs", "streamUrl", "estimatedTime"]
     assert (made["success"], made["totalJobs"]) == (True, 2)
@@ -81,7 +86,7 @@ async def test_a_submitted_batch_returns_a_schedule(heatsync: HeatSync) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/batch/{}", "/api/batch/{}/results"])
-async def test_an_unknown_batch_is_not_found(path: str, heatsync: HeatSync) -> None:
+async def test_an_unknown_batch_is_not_found(path: str, heatsync: Visitor) -> None:
     for id in (UNKNOWN, "nonsense"):
         async with heatsync.client() as client:
             answer = await client.get(path.format(id))
@@ -89,7 +94,7 @@ async def test_an_unknown_batch_is_not_found(path: str, heatsync: HeatSync) -> N
             assert answer.json() == {"success": False, "error": "Batch not found"}
 
 
-async def test_unknown_batches_jobs_and_codes_are_not_found(heatsync: HeatSync) -> None:
+async def test_unknown_batches_jobs_and_codes_are_not_found(heatsync: Visitor) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
     for path in (f"/api/batch/{UNKNOWN}/cancel", f"/api/batch/{UNKNOWN}/retry"):
         answer = await heatsync.post(path)
@@ -102,9 +107,7 @@ async def test_unknown_batches_jobs_and_codes_are_not_found(heatsync: HeatSync) 
             assert (await client.get(f"/api/result/{code}")).status_code == 404
 
 
-async def test_an_invalid_batch_is_refused_and_stores_nothing(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
-) -> None:
+async def test_an_invalid_batch_is_refused_and_stores_nothing(heatsync: Visitor) -> None:
     many = [(f"{n}.pdf", b"%PDF-") for n in range(250)]
     twenty = many[:20]
     for swimmer, pdfs, urls, error, message in (
@@ -128,21 +131,22 @@ async def test_an_invalid_batch_is_refused_and_stores_nothing(
         answer = await heatsync.submit(swimmer, *pdfs, urls=urls)
         assert answer.status_code == 400
         assert answer.json() == {"success": False, "error": error, "message": message}
-    assert one(sql, "select count(*) from batchmill.batches") == (0,)
-    assert one(sql, "select count(*) from batchmill.artifacts where state = 'kept'") == (0,)
+    assert heatsync.count("batches") == 0
+    assert heatsync.count("artifacts", "state = 'kept'") == 0
 
 
 async def test_uploads_over_the_storage_quota_are_refused(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
+    start: Start, sql: psycopg.Connection[Any]
 ) -> None:
     sql.execute("insert into batchmill.quotas (tenant, storage_bytes) values ('*', 1000000)")
     files = [(f"{n}.pdf", b"%PDF-1.7" + bytes([n]) * 300_000) for n in range(5)]
-    answer = await heatsync.submit("Ada", *files)
+    async with start() as heatsync:
+        answer = await heatsync.submit("Ada", *files)
     assert (answer.status_code, answer.json()["error"]) == (507, "STORAGE_EXCEEDED")
     assert one(sql, "select sum(stored_bytes) <= 1000000 from batchmill.usage") == (True,)
 
 
-async def test_a_body_that_is_not_a_form_is_refused(heatsync: HeatSync) -> None:
+async def test_a_body_that_is_not_a_form_is_refused(heatsync: Visitor) -> None:
     for kind in (
         "application/json",
         "text/plain",
@@ -166,7 +170,7 @@ async def test_a_body_that_is_not_a_form_is_refused(heatsync: HeatSync) -> None:
     ],
 )
 async def test_the_error_for_a_form_without_files_names_what_is_missing(
-    heatsync: HeatSync, fields: dict[str, str], error: str
+    heatsync: Visitor, fields: dict[str, str], error: str
 ) -> None:
     async with heatsync.client() as client:
         answer = await client.post("/api/batch/extract", data=fields)
@@ -174,7 +178,7 @@ async def test_the_error_for_a_form_without_files_names_what_is_missing(
 
 
 async def test_repeated_fields_and_fields_that_are_too_long_in_total_are_refused(
-    heatsync: HeatSync,
+    heatsync: Visitor,
 ) -> None:
     half = "x" * 600_000
     for fields, status, word in (
@@ -192,7 +196,7 @@ async def test_repeated_fields_and_fields_that_are_too_long_in_total_are_refused
 
 
 async def test_unknown_paths_and_methods_are_answered_in_the_format_of_the_api(
-    heatsync: HeatSync,
+    heatsync: Visitor,
 ) -> None:
     async with heatsync.client() as client:
         unknown = await client.get("/api/nothing")
@@ -210,34 +214,36 @@ async def test_unknown_paths_and_methods_are_answered_in_the_format_of_the_api(
 
 
 async def test_a_form_that_is_sent_again_with_its_key_returns_the_same_batch(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
+    heatsync: Visitor,
 ) -> None:
     key: dict[str, Any] = {"Idempotency-Key": "made-up"}
     first = await heatsync.batch(SWIMMER, FIRST, urls=["https://192.0.2.1/a.pdf"], **key)
     assert await heatsync.batch(SWIMMER, FIRST, urls=["https://192.0.2.1/a.pdf"], **key) == first
     other = await heatsync.submit(SWIMMER, SECOND, **key)
     assert (other.status_code, other.json()["error"]) == (422, "IDEMPOTENCY_CONFLICT")
-    assert one(sql, "select count(*) from batchmill.batches") == (1,)
-    assert one(sql, "select count(*) from batchmill.artifacts where state = 'kept'") == (1,)
-    await heatsync.post(f"/api/batch/{first}/cancel")
+    assert heatsync.count("batches") == 1
+    assert heatsync.count("artifacts", "state = 'kept'") == 1
 
 
 async def test_thirty_concurrent_requests_with_one_key_do_not_block_other_requests(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
+    heatsync: Visitor,
 ) -> None:
     key: dict[str, Any] = {"Idempotency-Key": "made-up"}
-    with sql.transaction():
-        one(sql, "select batchmill.hold_request('default', 'made-up')")
+    # The server now knows this visitor's tenant.
+    assert (await heatsync.submit(SWIMMER)).status_code == 400
+    with heatsync.sql.transaction():
+        hold = "select batchmill.hold_request(%s, 'made-up')"
+        assert one(heatsync.sql, hold, heatsync.tenant) == (True,)
         sent = [
             asyncio.create_task(heatsync.batch(SWIMMER, urls=["https://192.0.2.1/a.pdf"], **key))
             for _ in range(30)
         ]
         for _ in range(10):
-            async with asyncio.timeout(5):
-                assert "error" in await heatsync.get(f"/api/batch/{UNKNOWN}")
-    (batch,) = set(await asyncio.gather(*sent))
-    assert one(sql, "select count(*) from batchmill.batches") == (1,)
-    await heatsync.post(f"/api/batch/{batch}/cancel")
+            assert "error" in await heatsync.get(f"/api/batch/{UNKNOWN}")
+        # The other requests were answered while all of these waited for the key.
+        assert not any(each.done() for each in sent)
+    assert len(set(await asyncio.gather(*sent))) == 1
+    assert heatsync.count("batches") == 1
 
 
 def test_an_unavailable_database_is_answered_with_retry_after() -> None:
@@ -245,38 +251,37 @@ def test_an_unavailable_database_is_answered_with_retry_after() -> None:
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
 
-async def test_a_hanging_upload_does_not_prevent_the_server_from_stopping(
-    heatsync: HeatSync,
-) -> None:
-    _, writer = await asyncio.open_connection("127.0.0.1", heatsync.port)
-    writer.write(
-        b"POST /api/batch/extract HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"
-        b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
-    )
-    await writer.drain()
-    await heatsync.get(f"/api/batch/{UNKNOWN}")
-    async with asyncio.timeout(20):
-        assert await heatsync.end(signal.SIGTERM) in (0, -signal.SIGTERM)
-    writer.close()
+async def test_a_hanging_upload_does_not_prevent_the_server_from_stopping(start: Start) -> None:
+    async with start() as heatsync:
+        _, writer = await asyncio.open_connection("127.0.0.1", heatsync.port)
+        writer.write(
+            b"POST /api/batch/extract HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"
+            b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
+        )
+        await writer.drain()
+        await heatsync.get(f"/api/batch/{UNKNOWN}")
+        async with asyncio.timeout(20):
+            assert await heatsync.end(signal.SIGTERM) in (0, -signal.SIGTERM)
+        writer.close()
 
 
-async def test_a_repeated_url_counts_once(heatsync: HeatSync) -> None:
+async def test_a_repeated_url_counts_once(heatsync: Visitor) -> None:
     url = "https://192.0.2.1/a.pdf"
     answer = await heatsync.submit(SWIMMER, FIRST, urls=[url, f"{url}#page=2", url])
     assert answer.json()["totalJobs"] == 2
 
 
-async def test_repeated_urls_do_not_count_against_the_limit_of_a_batch(heatsync: HeatSync) -> None:
+async def test_repeated_urls_do_not_count_against_the_limit_of_a_batch(heatsync: Visitor) -> None:
     urls = [f"https://192.0.2.1/{n % 15}.pdf" for n in range(30)]
     answer = await heatsync.submit(SWIMMER, urls=urls)
     assert answer.json()["totalJobs"] == 15
-    await heatsync.post(f"/api/batch/{answer.json()['batchId']}/cancel")
 
 
-async def test_the_same_sheet_and_swimmer_have_the_same_share_code(heatsync: HeatSync) -> None:
-    first = await heatsync.batch(SWIMMER, FIRST)
+async def test_the_same_sheet_and_swimmer_have_the_same_share_code(heatsync: Visitor) -> None:
+    pdf = fresh(FIRST[1])
+    first = await heatsync.batch(SWIMMER, ("a.pdf", pdf))
     (source,) = (await heatsync.results(first))["sources"]
-    second = await heatsync.batch(SWIMMER.upper(), ("other-name.pdf", FIRST[1]))
+    second = await heatsync.batch(SWIMMER.upper(), ("other-name.pdf", pdf))
     assert (await heatsync.results(second))["sources"][0]["resultCode"] == source["resultCode"]
     (job,) = (await heatsync.get(f"/api/batch/{second}"))["jobs"]
     assert (job["cached"], job["filename"]) == (True, "other-name.pdf")
@@ -287,16 +292,17 @@ async def test_the_same_sheet_and_swimmer_have_the_same_share_code(heatsync: Hea
     assert len(shared["events"]) == shared["eventCount"] == source["eventCount"]
 
 
-async def test_only_one_of_two_identical_sheets_in_a_batch_is_new(heatsync: HeatSync) -> None:
-    batch = await heatsync.batch(SWIMMER, FIRST, ("again.pdf", FIRST[1]))
+async def test_only_one_of_two_identical_sheets_in_a_batch_is_new(heatsync: Visitor) -> None:
+    pdf = fresh(FIRST[1])
+    batch = await heatsync.batch(SWIMMER, ("a.pdf", pdf), ("again.pdf", pdf))
     await heatsync.events(batch)
     jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
     assert sorted(job["cached"] for job in jobs) == [False, True]
     assert jobs[0]["resultCode"] == jobs[1]["resultCode"]
 
 
-async def test_an_unreadable_sheet_fails_alone_with_its_reason(heatsync: HeatSync) -> None:
-    batch = await heatsync.batch(SWIMMER, FIRST, BAD)
+async def test_an_unreadable_sheet_fails_alone_with_its_reason(heatsync: Visitor) -> None:
+    batch = await heatsync.batch(SWIMMER, renewed(FIRST), BAD)
     results = await heatsync.results(batch)
     (failed,) = results["failedSources"]
     assert set(failed) == {"sequence", "filename", "errorMessage", "retriable"}
@@ -308,16 +314,16 @@ async def test_an_unreadable_sheet_fails_alone_with_its_reason(heatsync: HeatSyn
     assert state["jobs"][1]["stage"] == "failed"
 
 
-async def test_a_swimmer_who_is_not_in_the_sheet_is_not_found(heatsync: HeatSync) -> None:
+async def test_a_swimmer_who_is_not_in_the_sheet_is_not_found(heatsync: Visitor) -> None:
     batch = await heatsync.batch("Nobody Atall", FIRST)
     await heatsync.events(batch)
     (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
     assert (job["errorCode"], job["retriable"]) == ("SWIMMER_NOT_FOUND", False)
 
 
-async def test_failed_sheets_can_be_retried_one_by_one_or_together(start: Start) -> None:
+async def test_failed_sheets_can_be_retried_one_by_one_or_together(heatsync: Visitor) -> None:
     unavailable: dict[str, Answer] = {f"/{name}.pdf": 503 for name in "ab"}
-    async with serving(unavailable) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+    async with heatsync.web(unavailable) as web:
         batch = await heatsync.batch(SWIMMER, BAD, urls=[web.url + path for path in unavailable])
         await heatsync.events(batch)
         jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
@@ -335,25 +341,22 @@ async def test_failed_sheets_can_be_retried_one_by_one_or_together(start: Start)
         assert answer.status_code == 404
 
 
-async def test_the_number_of_retries_of_a_batch_is_limited(
-    start: Start, sql: psycopg.Connection[Any]
-) -> None:
-    async with serving({"/a.pdf": 503}) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
-        batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
-        await heatsync.events(batch)
-        sql.execute("update batchmill.batches set generation = 11")
-        (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
-        for path in ("retry", f"jobs/{job['id']}/retry"):
-            answer = await heatsync.post(f"/api/batch/{batch}/{path}")
-            assert (answer.status_code, answer.json()["error"]) == (409, "TOO_MANY_RETRIES")
+async def test_the_number_of_retries_of_a_batch_is_limited(heatsync: Visitor) -> None:
+    batch = await heatsync.batch(SWIMMER, BAD)
+    await heatsync.events(batch)
+    heatsync.sql.execute("update batchmill.batches set generation = 11 where id = %s", [batch])
+    (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
+    for path in ("retry", f"jobs/{job['id']}/retry"):
+        answer = await heatsync.post(f"/api/batch/{batch}/{path}")
+        assert (answer.status_code, answer.json()["error"]) == (409, "TOO_MANY_RETRIES")
 
 
-async def test_sheets_are_downloaded_from_their_urls(start: Start) -> None:
-    answers = {"/Heat%20Sheet.pdf": FIRST[1], "/page.pdf": b"<html><body>Login</body></html>"}
-    async with (
-        serving(answers) as web,
-        start(HEATSYNC_ALLOWED=web.address) as heatsync,
-    ):
+async def test_sheets_are_downloaded_from_their_urls(heatsync: Visitor) -> None:
+    answers = {
+        "/Heat%20Sheet.pdf": fresh(FIRST[1]),
+        "/page.pdf": b"<html><body>Login</body></html>",
+    }
+    async with heatsync.web(answers) as web:
         paths = ("/Heat%20Sheet.pdf", "/page.pdf", "/gone.pdf")
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}{path}" for path in paths])
         await heatsync.events(batch)
@@ -363,9 +366,9 @@ async def test_sheets_are_downloaded_from_their_urls(start: Start) -> None:
     assert [job["errorCode"] for job in jobs] == [None, "INVALID_PDF", "NOT_FOUND"]
 
 
-async def test_a_failed_download_has_a_code_and_a_message_with_advice(start: Start) -> None:
+async def test_a_failed_download_has_a_code_and_a_message_with_advice(heatsync: Visitor) -> None:
     answers: dict[str, Answer] = {"/403": 403, "/418": 418, "/410": 410, "/503": 503, "/429": 429}
-    async with serving(answers) as web, start(HEATSYNC_ALLOWED=web.address) as heatsync:
+    async with heatsync.web(answers) as web:
         batch = await heatsync.batch(SWIMMER, urls=[web.url + path for path in (*answers, "/404")])
         await heatsync.events(batch)
         jobs = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
@@ -381,7 +384,7 @@ async def test_a_failed_download_has_a_code_and_a_message_with_advice(start: Sta
     assert all(job["error"].endswith("download the PDF and choose it here.") for job in jobs)
 
 
-async def test_urls_of_this_machine_are_refused(heatsync: HeatSync) -> None:
+async def test_urls_of_this_machine_are_refused(heatsync: Visitor) -> None:
     async with serving({"/a.pdf": FIRST[1]}) as web:
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
         await heatsync.events(batch)
@@ -392,7 +395,9 @@ async def test_urls_of_this_machine_are_refused(heatsync: HeatSync) -> None:
     assert (answer.status_code, answer.json()["error"]) == (422, "ADDRESS_REFUSED")
 
 
-async def test_a_download_that_fails_with_503_is_retried_after_a_second(start: Start) -> None:
+async def test_a_download_that_fails_with_503_is_retried_after_a_second(
+    heatsync: Visitor,
+) -> None:
     asked = 0
 
     async def unavailable(_: bytes) -> bytes | int:
@@ -400,10 +405,7 @@ async def test_a_download_that_fails_with_503_is_retried_after_a_second(start: S
         asked += 1
         return FIRST[1] if asked > 1 else 503
 
-    async with (
-        serving({"/a.pdf": unavailable}) as web,
-        start(HEATSYNC_ALLOWED=web.address) as heatsync,
-    ):
+    async with heatsync.web({"/a.pdf": unavailable}) as web:
         batch = await heatsync.batch(SWIMMER, urls=[f"{web.url}/a.pdf"])
         events = await heatsync.events(batch)
         (job,) = (await heatsync.get(f"/api/batch/{batch}"))["jobs"]
@@ -411,42 +413,40 @@ async def test_a_download_that_fails_with_503_is_retried_after_a_second(start: S
     assert (events[-1]["completedJobs"], job["retryCount"]) == (1, 1)
 
 
-async def test_the_sender_of_a_batch_is_stored(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
-) -> None:
+async def test_the_sender_of_a_batch_is_stored(start: Start, sql: psycopg.Connection[Any]) -> None:
     headers = {
         "User-Agent": "Swim/1",
         "Referer": "https://club.example/",
         "X-Forwarded-For": "1.1.1.1",
     }
-    await heatsync.batch(SWIMMER, FIRST, **headers)
+    async with start() as heatsync:
+        await heatsync.batch(SWIMMER, FIRST, **headers)
     assert one(sql, ASKER) == ("Swim/1", "https://club.example/", "127.0.0.1")
 
 
-async def test_the_address_comes_from_a_trusted_proxy(
-    start: Start, sql: psycopg.Connection[Any]
-) -> None:
-    async with start(BATCHMILL_TRUSTED_PROXIES="127.0.0.0/8") as heatsync:
-        await heatsync.batch(SWIMMER, FIRST, **{"X-Forwarded-For": "9.9.9.9, 1.1.1.1"})
-    assert one(sql, ASKER)[2] == "1.1.1.1"
+async def test_the_address_comes_from_a_trusted_proxy(heatsync: Visitor) -> None:
+    address = new_address()
+    batch = await heatsync.batch(SWIMMER, FIRST, **sent_from(f"9.9.9.9, {address}"))
+    assert one(heatsync.sql, f"{ASKER} where id = %s", batch)[2] == address
 
 
-async def test_notifications_are_refused_if_mail_is_not_configured(heatsync: HeatSync) -> None:
-    batch = await heatsync.batch(SWIMMER, FIRST)
-    answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
-    assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
-    for wrong in (
-        {"email": "nobody"},
-        {},
-        {"email": ["x"]},
-        None,
-        {"email": "https://x.example/?a@b"},
-    ):
-        answer = await heatsync.post(f"/api/batch/{batch}/notify", wrong)
-        assert (answer.status_code, answer.json()["success"]) == (422, False)
+async def test_notifications_are_refused_if_mail_is_not_configured(start: Start) -> None:
+    async with start() as heatsync:
+        batch = await heatsync.batch(SWIMMER, FIRST)
+        answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
+        assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
+        for wrong in (
+            {"email": "nobody"},
+            {},
+            {"email": ["x"]},
+            None,
+            {"email": "https://x.example/?a@b"},
+        ):
+            answer = await heatsync.post(f"/api/batch/{batch}/notify", wrong)
+            assert (answer.status_code, answer.json()["success"]) == (422, False)
 
 
-async def test_text_that_cannot_be_stored_is_refused(heatsync: HeatSync) -> None:
+async def test_text_that_cannot_be_stored_is_refused(heatsync: Visitor) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
     async with heatsync.client() as client:
         for path, text in (
@@ -463,7 +463,7 @@ async def test_text_that_cannot_be_stored_is_refused(heatsync: HeatSync) -> None
         assert (await client.get("/", headers={"X": "x" * 70_000})).status_code == 431
 
 
-async def test_a_calendar_counts_the_swims_that_it_leaves_out(heatsync: HeatSync) -> None:
+async def test_a_calendar_counts_the_swims_that_it_leaves_out(heatsync: Visitor) -> None:
     batch = await heatsync.batch(SWIMMER, FIRST)
     swims = (await heatsync.results(batch))["events"]
     untimed = sum(not swim["heatStartTime"] for swim in swims)
@@ -492,16 +492,8 @@ async def test_limits_come_from_the_settings_and_an_operator_can_change_them(
     assert changed["slots"] == 7
 
 
-def mail_settings(mailbox: Mailbox) -> dict[str, str]:
-    return {
-        "BATCHMILL_SMTP_URL": mailbox.url,
-        "BATCHMILL_MAIL_FROM": "HeatSync <heats@club.example>",
-        "BATCHMILL_PUBLIC_URL": "https://club.example",
-    }
-
-
-async def test_a_mail_has_the_link_and_no_text_from_users(start: Start) -> None:
-    async with Mailbox() as mailbox, start(**mail_settings(mailbox)) as heatsync:
+async def test_a_mail_has_the_link_and_no_text_from_users(heatsync: Visitor) -> None:
+    async with heatsync.mailbox() as mailbox:
         batch = await heatsync.batch("Buy at evil.example", FIRST)
         answer = await heatsync.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
         assert answer.json() == {"success": True}
@@ -514,23 +506,28 @@ async def test_a_mail_has_the_link_and_no_text_from_users(start: Start) -> None:
     assert "evil" not in mail.as_string() and "heatsync.receive" not in mail.as_string()
 
 
-async def test_a_batch_notifies_at_most_five_addresses(start: Start) -> None:
-    async with Mailbox() as mailbox, start(**mail_settings(mailbox)) as heatsync:
-        at = f"/api/batch/{await heatsync.batch(SWIMMER, FIRST)}/notify"
+async def test_a_batch_notifies_at_most_five_addresses(heatsync: Visitor) -> None:
+    gate = asyncio.Event()
+
+    async def late(_: bytes) -> bytes:
+        await gate.wait()
+        return FIRST[1]
+
+    async with heatsync.mailbox() as mailbox, heatsync.web({"/late.pdf": late}) as web:
+        at = f"/api/batch/{await heatsync.batch(SWIMMER, urls=[f'{web.url}/late.pdf'])}/notify"
         for n in (0, 1, 2, 3, 4, 0):
             answer = await heatsync.post(at, {"email": f"{n}@example.com"})
             assert answer.json() == {"success": True}
         answer = await heatsync.post(at, {"email": "5@example.com"})
         assert (answer.status_code, answer.json()["error"]) == (409, "TOO_MANY_ADDRESSES")
+        gate.set()
         await until(lambda: len(mailbox.mails) == 5)
     assert "5@example.com" not in {mail["To"] for mail in mailbox.mails}
 
 
 async def test_notifications_are_refused_without_a_public_url(start: Start) -> None:
-    async with (
-        Mailbox() as mailbox,
-        start(**mail_settings(mailbox) | {"BATCHMILL_PUBLIC_URL": ""}) as it,
-    ):
+    without = {"BATCHMILL_SMTP_URL": "smtp://127.0.0.1:9", "BATCHMILL_PUBLIC_URL": ""}
+    async with start(**MAIL | without) as it:
         batch = await it.batch(SWIMMER, FIRST)
         answer = await it.post(f"/api/batch/{batch}/notify", {"email": "ada@example.com"})
     assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
@@ -565,34 +562,30 @@ async def test_a_sheet_can_be_read_with_a_model(start: Start) -> None:
 
 
 async def test_a_pdf_that_decompresses_to_too_much_memory_fails_alone(
-    heatsync: HeatSync,
+    heatsync: Visitor,
 ) -> None:
-    batch = await heatsync.batch(SWIMMER, FIRST, ("bomb.pdf", bomb()))
+    batch = await heatsync.batch(SWIMMER, renewed(FIRST), ("bomb.pdf", bomb()))
     results = await heatsync.results(batch)
     assert [source["filename"] for source in results["sources"]] == [FIRST[0]]
     (job,) = [job for job in (await heatsync.get(f"/api/batch/{batch}"))["jobs"] if job["error"]]
     assert (job["errorCode"], job["retryCount"]) == ("EXTRACTION_FAILED", 0)
 
 
-async def test_a_large_body_is_refused(heatsync: HeatSync) -> None:
+async def test_a_large_body_is_refused(heatsync: Visitor) -> None:
     answer = await heatsync.post("/api/meets/discover", {"url": "x" * 100_000})
     assert (answer.status_code, answer.json()["error"]) == (413, "TOO_LARGE")
 
 
-async def test_batches_of_other_applications_are_not_found(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
-) -> None:
-    (made,) = one(sql, "select batchmill.submit('heatsync.forget', '[{}]')")
+async def test_batches_of_other_applications_are_not_found(heatsync: Visitor) -> None:
+    (made,) = one(heatsync.sql, "select batchmill.submit('heatsync.forget', '[{}]')")
     for method, path in (("GET", ""), ("GET", "/stream"), ("GET", "/results"), ("POST", "/cancel")):
         async with heatsync.client() as client:
             answer = await client.request(method, f"/api/batch/{made['batch_id']}{path}")
         assert (answer.status_code, answer.json()["error"]) == (404, "Batch not found")
 
 
-async def test_at_most_three_sheets_of_a_batch_are_read_at_once(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
-) -> None:
+async def test_at_most_three_sheets_of_a_batch_are_read_at_once(heatsync: Visitor) -> None:
     batch = await heatsync.batch(SWIMMER, *fifteen())
     await heatsync.events(batch)
-    (most,) = one(sql, OVERLAP)
+    (most,) = one(heatsync.sql, OVERLAP, batch)
     assert most <= 3

@@ -8,12 +8,16 @@ from typing import Any
 
 import psycopg
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, Route, expect
 
-from tests.apps.heatsync.conftest import HeatSync, Start
-from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER
-from tests.apps.heatsync.web import Web, serving
-from tests.library.tools import one, until
+from tests.apps.heatsync.conftest import Api, HeatSync, Start, Visitor, lapse_leases
+from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, fresh
+from tests.apps.heatsync.web import Answer, Web, serving
+from tests.library.tools import until
+
+# The browser lives as long as the session, and so does its event loop.
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 (NAME, PDF), *_ = SHEETS.items()
 expect.set_options(timeout=60_000)
@@ -24,9 +28,10 @@ class Scene:
     """A browser page, HeatSync, and a web server that holds back `late.pdf` until `gate` is set."""
 
     page: Page
-    heatsync: HeatSync
+    heatsync: Api
     web: Web
     gate: asyncio.Event
+    pdf: bytes
 
     @property
     def url(self) -> str:
@@ -42,7 +47,7 @@ class Scene:
         await self.page.get_by_role("button", name="Make the schedule").click()
 
     async def submit_both(self) -> None:
-        await self.submit((NAME, PDF), urls=self.url)
+        await self.submit((NAME, self.pdf), urls=self.url)
         await self.expect_both()
 
     async def expect_both(self) -> None:
@@ -57,20 +62,55 @@ class Scene:
         await expect(self.page.locator("#summary")).to_have_text(text)
 
 
-@pytest.fixture
-async def scene(page: Page, start: Start) -> AsyncIterator[Scene]:
-    gate = asyncio.Event()
+class Late:
+    """A sheet that is not in the cache, and an answer with it that waits for the gate."""
 
-    async def late(_: bytes) -> bytes:
-        await gate.wait()
-        return PDF
+    def __init__(self) -> None:
+        self.pdf = fresh(PDF)
+        self.gate = asyncio.Event()
 
+    @property
+    def answers(self) -> dict[str, Answer]:
+        return {"/late.pdf": self._answer}
+
+    async def _answer(self, _: bytes) -> bytes:
+        await self.gate.wait()
+        return self.pdf
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def scene(page: Page, heatsync: Visitor) -> AsyncIterator[Scene]:
+    late = Late()
+    await page.set_extra_http_headers(dict(heatsync.headers))
+    async with heatsync.web(late.answers) as web:
+        yield Scene(page, heatsync, web, late.gate, late.pdf)
+        late.gate.set()
+
+
+@dataclass
+class Restartable(Scene):
+    """A scene with its own server."""
+
+    server: HeatSync
+    sql: psycopg.Connection[Any]
+
+    async def restart(self, by: signal.Signals) -> None:
+        await self.server.end(by)
+        lapse_leases(self.sql)
+        await self.server.start()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def restartable(
+    page: Page, start: Start, sql: psycopg.Connection[Any]
+) -> AsyncIterator[Restartable]:
+    late = Late()
     async with (
-        serving({"/late.pdf": late}) as web,
+        serving(late.answers) as web,
         start(HEATSYNC_ALLOWED=web.address) as heatsync,
     ):
-        yield Scene(page, heatsync, web, gate)
-        gate.set()
+        yield Restartable(page, heatsync, web, late.gate, late.pdf, heatsync, sql)
+        late.gate.set()
 
 
 async def test_a_batch_is_submitted_followed_reloaded_and_read(scene: Scene, page: Page) -> None:
@@ -89,13 +129,12 @@ async def test_a_batch_is_submitted_followed_reloaded_and_read(scene: Scene, pag
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
 async def test_the_page_continues_after_a_restart_of_the_server(
-    scene: Scene, end: signal.Signals
+    restartable: Restartable, end: signal.Signals
 ) -> None:
-    await scene.submit_both()
-    await scene.heatsync.end(end)
-    await scene.heatsync.start()
-    scene.gate.set()
-    await scene.expect_summary("2 of 2 sheets read.")
+    await restartable.submit_both()
+    await restartable.restart(end)
+    restartable.gate.set()
+    await restartable.expect_summary("2 of 2 sheets read.")
 
 
 async def test_a_cancelled_batch_shows_which_sheets_were_cancelled(
@@ -124,7 +163,9 @@ async def test_failed_sheets_can_be_retried(scene: Scene, page: Page) -> None:
     await scene.expect_summary("2 of 2 sheets read.")
 
 
-async def test_the_page_reconnects_after_responses_with_503(scene: Scene, page: Page) -> None:
+async def test_the_page_reconnects_after_responses_with_503(
+    restartable: Restartable, page: Page
+) -> None:
     """An EventSource never reconnects after such a response."""
     refused: list[str] = []
 
@@ -132,14 +173,13 @@ async def test_the_page_reconnects_after_responses_with_503(scene: Scene, page: 
         refused.append(route.request.url)
         await route.fulfill(status=503, body="{}")
 
-    await scene.submit_both()
+    await restartable.submit_both()
     await page.route("**/api/**", refuse)
-    await scene.heatsync.end(signal.SIGKILL)
-    await scene.heatsync.start()
+    await restartable.restart(signal.SIGKILL)
     await until(lambda: any("/stream" in url for url in refused))
     await page.unroute("**/api/**")
-    scene.gate.set()
-    await scene.expect_summary("2 of 2 sheets read.")
+    restartable.gate.set()
+    await restartable.expect_summary("2 of 2 sheets read.")
 
 
 async def test_a_refused_form_shows_the_reason(scene: Scene, page: Page) -> None:
@@ -215,7 +255,7 @@ async def test_two_files_with_the_same_name_and_size_are_both_listed(
 
 
 async def test_a_form_that_is_sent_again_after_a_lost_response_makes_one_batch(
-    scene: Scene, page: Page, sql: psycopg.Connection[Any]
+    scene: Scene, page: Page, heatsync: Visitor
 ) -> None:
     async def lose(route: Route) -> None:
         await route.fetch()
@@ -227,11 +267,11 @@ async def test_a_form_that_is_sent_again_after_a_lost_response_makes_one_batch(
     await page.unroute("**/extract")
     await page.get_by_role("button", name="Make the schedule").click()
     await scene.expect_summary("1 of 1 sheets read.")
-    assert one(sql, "select count(*) from batchmill.batches") == (1,)
+    assert heatsync.count("batches") == 1
 
 
 async def test_the_page_stops_its_requests_if_the_batch_is_deleted(
-    scene: Scene, page: Page
+    restartable: Restartable, page: Page
 ) -> None:
     requests: list[str] = []
 
@@ -240,10 +280,9 @@ async def test_the_page_stops_its_requests_if_the_batch_is_deleted(
         await route.fulfill(status=404, json={"success": False, "error": "Batch not found"})
 
     await page.clock.install()
-    await scene.submit_both()
+    await restartable.submit_both()
     await page.route("**/api/**", gone)
-    await scene.heatsync.end(signal.SIGKILL)
-    await scene.heatsync.start()
+    await restartable.restart(signal.SIGKILL)
     await expect(page.locator("#problem")).to_contain_text("These sheets no longer exist")
     await expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
     requests.clear()
@@ -254,18 +293,13 @@ async def test_the_page_stops_its_requests_if_the_batch_is_deleted(
 
 
 async def test_mail_is_offered_only_if_it_is_configured(
-    scene: Scene, page: Page, start: Start
+    scene: Scene, restartable: Restartable, page: Page
 ) -> None:
-    await scene.submit_both()
+    """It is configured in the shared server only."""
+    await restartable.submit_both()
     await expect(page.get_by_label("Email me")).to_be_hidden()
-    where = {
-        "BATCHMILL_SMTP_URL": "smtp://127.0.0.1:9",
-        "BATCHMILL_MAIL_FROM": "heats@club.example",
-        "BATCHMILL_PUBLIC_URL": "https://club.example",
-    }
-    async with start(**where) as with_mail:
-        await page.goto(page.url.replace(scene.heatsync.url, with_mail.url))
-        await expect(page.get_by_label("Email me")).to_be_visible()
+    await scene.submit_both()
+    await expect(page.get_by_label("Email me")).to_be_visible()
 
 
 async def test_the_page_fits_on_a_phone(scene: Scene, page: Page) -> None:

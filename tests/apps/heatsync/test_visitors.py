@@ -2,25 +2,24 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
 
 from apps.heatsync.samples import Layout, draw, make_meet
-from tests.apps.heatsync.conftest import HeatSync, Start
-from tests.apps.heatsync.sheets import SHEETS, SWIMMER, fifteen
+from tests.apps.heatsync.conftest import PROXY, Start, Visitor, new_address, sent_from
+from tests.apps.heatsync.sheets import SHEETS, SWIMMER, fifteen, fresh
 from tests.apps.heatsync.web import serving
 from tests.invariants import violations
 from tests.library.tools import one, rows, until
-from tests.notify.mailbox import Mailbox
 
 FIRST = next(iter(SHEETS.items()))
 LETTERS = str.maketrans("0123456789", "ABCDEFGHJK")
-PROXY = {"BATCHMILL_TRUSTED_PROXIES": "127.0.0.0/8"}
 STARTS = """select b.tenant from batchmill.events e join batchmill.batches b on b.id = e.batch_id
-    where e.type = 'job_started' and e.data ->> 'task' = 'heatsync.extract' order by e.at, e.number"""
+    where e.type = 'job_started' and e.data ->> 'task' = 'heatsync.extract' and b.tenant = any (%s)
+    order by e.at, e.number"""
 
 # The number of sheets of other batches that started between a batch's submit and its first start.
 STARTED_BEFORE = """with starts as (
@@ -31,15 +30,11 @@ STARTED_BEFORE = """with starts as (
         and (select min(at) from starts where batch_id = mine.id)"""
 
 
-def sent_from(address: str) -> dict[str, Any]:
-    return {"X-Forwarded-For": address}
-
-
 class SlowServer:
     """A server that sends one byte every 0.2 seconds until the client disconnects."""
 
-    def __init__(self) -> None:
-        self.port = 0
+    def __init__(self, port: int) -> None:
+        self.port = port
         self.clients = 0
 
     def urls(self, count: int) -> list[str]:
@@ -62,105 +57,104 @@ class SlowServer:
 
 
 @asynccontextmanager
-async def slow_server() -> AsyncIterator[SlowServer]:
-    site = SlowServer()
-    server = await asyncio.start_server(site.handle, "127.0.0.1", 0)
-    site.port = server.sockets[0].getsockname()[1]
+async def slow_server(port: int) -> AsyncIterator[SlowServer]:
+    site = SlowServer(port)
+    server = await asyncio.start_server(site.handle, "127.0.0.1", port)
     try:
         yield site
     finally:
         server.close()
 
 
-async def test_slow_downloads_of_other_visitors_do_not_delay_an_upload(start: Start) -> None:
+async def test_slow_downloads_of_other_visitors_do_not_delay_an_upload(heatsync: Visitor) -> None:
     """Four visitors use all download slots. An uploaded file does not need one."""
-    async with (
-        slow_server() as site,
-        start(**PROXY, HEATSYNC_ALLOWED=f"127.0.0.1:{site.port}") as heatsync,
-    ):
-        for n in range(4):
-            await heatsync.batch(SWIMMER, urls=site.urls(15), **sent_from(f"198.51.100.{n}"))
+    async with slow_server(heatsync.web_port) as site:
+        for _ in range(4):
+            await heatsync.batch(SWIMMER, urls=site.urls(15), **sent_from(new_address()))
         await until(lambda: site.clients == 10)
-        batch = await heatsync.batch(SWIMMER, FIRST, **sent_from("203.0.113.1"))
+        batch = await heatsync.batch(SWIMMER, ("a.pdf", fresh(FIRST[1])))
         assert (await heatsync.results(batch))["events"]
         # The slow downloads have not ended.
         assert site.clients > 0
 
 
 async def test_one_visitor_has_at_most_three_downloads_at_once_in_all_batches(
-    start: Start,
+    heatsync: Visitor,
 ) -> None:
-    async with (
-        slow_server() as site,
-        start(**PROXY, HEATSYNC_ALLOWED=f"127.0.0.1:{site.port}") as heatsync,
-    ):
+    async with slow_server(heatsync.web_port) as site:
         for _ in range(4):
-            await heatsync.batch(SWIMMER, urls=site.urls(5), **sent_from("198.51.100.1"))
+            await heatsync.batch(SWIMMER, urls=site.urls(5))
         await until(lambda: site.clients == 3)
-        batch = await heatsync.batch(SWIMMER, urls=site.urls(1), **sent_from("203.0.113.1"))
+        await heatsync.batch(SWIMMER, urls=site.urls(1), **sent_from(new_address()))
         await until(lambda: site.clients == 4)
-        await heatsync.post(f"/api/batch/{batch}/cancel")
 
 
-async def test_visitors_take_turns_whatever_the_number_of_their_batches(
-    start: Start, sql: psycopg.Connection[Any]
-) -> None:
+@contextmanager
+def extractions(sql: psycopg.Connection[Any]) -> Iterator[Callable[[int], object]]:
+    """Yields a function that sets how many sheets are read at once. Restores the number."""
+    change = "select batchmill.set_limit('task:heatsync.extract', %s, null, null, null)"
+    (slots,) = one(sql, "select slots from batchmill.limits where name = 'task:heatsync.extract'")
+    try:
+        yield lambda count: sql.execute(change, [count])
+    finally:
+        sql.execute(change, [slots])
+
+
+async def test_visitors_take_turns_whatever_the_number_of_their_batches(heatsync: Visitor) -> None:
     """Reading starts after all sheets are submitted, with one sheet at a time."""
-    async with start(**PROXY) as heatsync:
-        sql.execute("select batchmill.set_limit('task:heatsync.extract', 0, null, null, null)")
-        many = fifteen()
-        for name, pdf in many:
-            await heatsync.batch(SWIMMER, (name, pdf), **sent_from("198.51.100.1"))
+    sql = heatsync.sql
+    with extractions(sql) as set_limit:
+        set_limit(0)
+        for name, pdf in fifteen():
+            await heatsync.batch(SWIMMER, (name, pdf))
         waiting = "select count(*) from batchmill.jobs where task = 'heatsync.extract'"
         await until(lambda: one(sql, waiting) == (15,))
-        batch = await heatsync.batch(SWIMMER, ("b.pdf", FIRST[1]), **sent_from("203.0.113.1"))
+        batch = await heatsync.batch(
+            SWIMMER, ("b.pdf", fresh(FIRST[1])), **sent_from(new_address())
+        )
         await until(lambda: one(sql, waiting) == (16,))
-        sql.execute("select batchmill.set_limit('task:heatsync.extract', 1, null, null, null)")
+        set_limit(1)
         await heatsync.results(batch)
-        (their_tenant,) = one(sql, f"select tenant from batchmill.batches where id = '{batch}'")
-        assert their_tenant in [tenant for (tenant,) in rows(sql, STARTS)][:3]
+        (their_tenant,) = one(sql, "select tenant from batchmill.batches where id = %s", batch)
+        started = rows(sql, STARTS, [heatsync.tenant, their_tenant])
+        assert (their_tenant,) in started[:3]
 
 
 async def test_large_sheets_of_one_visitor_delay_another_by_at_most_two_rounds(
-    start: Start, sql: psycopg.Connection[Any]
+    heatsync: Visitor,
 ) -> None:
     """Sheets with many pages use all slots, and more of them wait in separate batches."""
     pdf = draw(make_meet(1, events=40), Layout(columns=1))
-    async with start(**PROXY) as heatsync:
-        sql.execute("select batchmill.set_limit('task:heatsync.extract', 3, null, null, null)")
-        their_batches = [
-            await heatsync.batch(
-                SWIMMER, (f"{n}.pdf", pdf + b"%% %d" % n), **sent_from("198.51.100.1")
-            )
-            for n in range(15)
-        ]
-        batch = await heatsync.batch(SWIMMER, FIRST, **sent_from("203.0.113.1"))
+    sql = heatsync.sql
+    with extractions(sql) as set_limit:
+        set_limit(3)
+        their_batches = [await heatsync.batch(SWIMMER, (f"{n}.pdf", fresh(pdf))) for n in range(15)]
+        batch = await heatsync.batch(
+            SWIMMER, ("b.pdf", fresh(FIRST[1])), **sent_from(new_address())
+        )
         assert (await heatsync.results(batch))["events"]
         for id in their_batches:
             await heatsync.post(f"/api/batch/{id}/cancel")
     assert one(sql, STARTED_BEFORE, batch)[0] <= 6
-    states = "select count(*) from batchmill.batches where state = 'cancelled'"
-    assert one(sql, states)[0] > 0, (
+    assert heatsync.count("batches", "state = 'cancelled'") > 0, (
         "All large sheets were read before the cancel, so the test proves nothing."
     )
 
 
 async def test_a_visitor_is_a_tenant_whose_name_does_not_contain_the_address(
-    start: Start, sql: psycopg.Connection[Any]
+    heatsync: Visitor,
 ) -> None:
-    async with start(**PROXY) as heatsync:
-        addresses = ["198.51.100.1", "198.51.100.1", "198.51.100.2", "2001:db8::1", "2001:db8::2"]
-        ids = [await heatsync.batch(SWIMMER, FIRST, **sent_from(address)) for address in addresses]
-        # Anyone who has the link can see the batch.
-        assert [(await heatsync.get(f"/api/batch/{id}"))["success"] for id in ids] == [True] * 5
-    tenant_of = dict(rows(sql, "select id::text, tenant from batchmill.batches"))
+    addresses = ["198.51.100.1", "198.51.100.1", "198.51.100.2", "2001:db8::1", "2001:db8::2"]
+    ids = [await heatsync.batch(SWIMMER, FIRST, **sent_from(address)) for address in addresses]
+    # Anyone who has the link can see the batch.
+    assert [(await heatsync.get(f"/api/batch/{id}"))["success"] for id in ids] == [True] * 5
+    tenant_of = dict(rows(heatsync.sql, "select id::text, tenant from batchmill.batches"))
     tenants = [tenant_of[id] for id in ids]
     assert [tenants.index(tenant) for tenant in tenants] == [0, 0, 2, 3, 3]
     assert all(tenant.startswith("default/") for tenant in tenants)
     assert not any(address in tenant for tenant in tenants for address in addresses)
-    assert (
-        rows(sql, "select distinct tenant from batchmill.artifacts where tenant = 'default'") == []
-    )
+    of_all = "select distinct tenant from batchmill.artifacts where tenant = 'default'"
+    assert rows(heatsync.sql, of_all) == []
 
 
 async def test_files_of_all_visitors_count_against_the_quota_of_the_default_tenant(
@@ -230,37 +224,27 @@ async def test_downloaded_files_count_against_the_quota_of_all_visitors(
     assert stored(sql) <= 1_000_000
 
 
-def mail_settings(mailbox: Mailbox) -> dict[str, str]:
-    return {
-        "BATCHMILL_SMTP_URL": mailbox.url,
-        "BATCHMILL_MAIL_FROM": "HeatSync <heats@club.example>",
-        "BATCHMILL_PUBLIC_URL": "https://club.example",
-    }
-
-
-async def test_one_address_gets_at_most_five_mails_from_all_batches(
-    start: Start, sql: psycopg.Connection[Any]
-) -> None:
+async def test_one_address_gets_at_most_five_mails_from_all_batches(heatsync: Visitor) -> None:
     sent = """select count(*) from batchmill.jobs where task = 'batchmill.email'"""
-    async with Mailbox() as mailbox, start(**PROXY, **mail_settings(mailbox)) as heatsync:
+    async with heatsync.mailbox() as mailbox:
         answers = []
-        for n in range(8):
-            batch = await heatsync.batch(SWIMMER, FIRST, **sent_from(f"198.51.100.{n}"))
+        for _ in range(8):
+            batch = await heatsync.batch(SWIMMER, FIRST, **sent_from(new_address()))
             await heatsync.results(batch)
             answer = await heatsync.post(
                 f"/api/batch/{batch}/notify", {"email": "stranger@example.com"}
             )
             answers.append((answer.status_code, answer.json().get("error")))
-            await until(lambda: one(sql, sent) == (0,))
+            await until(lambda: one(heatsync.sql, sent) == (0,))
     assert answers == [(200, None)] * 5 + [(429, "QUOTA_EXCEEDED")] * 3
     assert len(mailbox.mails) == 5
 
 
-async def test_guesses_of_share_codes_are_limited(start: Start) -> None:
-    async with start(**PROXY) as heatsync, heatsync.client() as client:
+async def test_guesses_of_share_codes_are_limited(heatsync: Visitor) -> None:
+    async with heatsync.client() as client:
         batch = await heatsync.batch(SWIMMER, FIRST)
         code = (await heatsync.results(batch))["sources"][0]["resultCode"]
-        attacker = sent_from("198.51.100.1")
+        attacker = sent_from(new_address())
         statuses = [
             (
                 await client.get(f"/api/result/AAAAAA{n:02}".replace("0", "A"), headers=attacker)
@@ -272,33 +256,34 @@ async def test_guesses_of_share_codes_are_limited(start: Start) -> None:
         assert (answer.status_code, answer.json()["error"]) == (429, "TOO_MANY_REQUESTS")
         assert int(answer.headers["retry-after"]) > 0
         for _ in range(30):
-            answer = await client.get(f"/api/result/{code}", headers=sent_from("203.0.113.1"))
-            assert answer.status_code == 200
+            assert (await client.get(f"/api/result/{code}")).status_code == 200
 
 
-async def test_parallel_guesses_of_share_codes_are_limited(start: Start) -> None:
-    async with start(**PROXY) as heatsync, heatsync.client() as client:
+async def test_parallel_guesses_of_share_codes_are_limited(heatsync: Visitor) -> None:
+    async with heatsync.client() as client:
         codes = [f"{n:08}".translate(LETTERS) for n in range(100)]
         answers = await asyncio.gather(*(client.get(f"/api/result/{code}") for code in codes))
     assert Counter(each.status_code for each in answers) == {404: 20, 429: 80}
 
 
-async def test_a_visitor_can_fetch_at_most_ten_pages_of_meets_per_minute(start: Start) -> None:
-    async with start(**PROXY) as heatsync, heatsync.client() as client:
+async def test_a_visitor_can_fetch_at_most_ten_pages_of_meets_per_minute(
+    heatsync: Visitor,
+) -> None:
+    async with heatsync.client() as client:
         body = {"url": "http://127.0.0.1:1/"}
         statuses = [
             (
                 await client.post("/api/meets/discover", json=body, headers=sent_from(address))
             ).status_code
-            for address in [*["198.51.100.1"] * 11, "203.0.113.1"]
+            for address in [*[heatsync.address] * 11, new_address()]
         ]
     assert statuses == [422] * 10 + [429, 422]
 
 
-async def test_visitors_are_deleted_after_30_days(
-    heatsync: HeatSync, sql: psycopg.Connection[Any]
-) -> None:
+async def test_visitors_are_deleted_after_30_days(heatsync: Visitor) -> None:
     await heatsync.results(await heatsync.batch(SWIMMER, FIRST))
+    sql = heatsync.sql
+    assert rows(sql, "select from heatsync.visitors") != []
     sql.execute("update heatsync.visitors set used_at = used_at - interval '31 days'")
     sql.execute("select batchmill.enqueue('heatsync.forget', 'null')")
     await until(lambda: rows(sql, "select from heatsync.visitors") == [])

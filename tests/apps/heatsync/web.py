@@ -50,9 +50,9 @@ class Web:
 
 
 @asynccontextmanager
-async def serving(answers: Mapping[str, Answer]) -> AsyncIterator[Web]:
+async def serving(answers: Mapping[str, Answer], port: int = 0) -> AsyncIterator[Web]:
     web = Web(answers)
-    server = await asyncio.start_server(web.handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(web.handle, "127.0.0.1", port)
     web.port = server.sockets[0].getsockname()[1]
     try:
         yield web
