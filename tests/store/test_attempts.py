@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from batchmill.domain import outcome
@@ -291,13 +292,30 @@ def test_checkpoints_are_available_to_the_next_attempt(engine: Engine, worker: i
     assert claim.checkpoints == {"a": 1, "b": [2]}
 
 
-def test_a_stage_starts_without_the_checkpoints_of_the_previous_stage(engine: Engine, worker: int):
+def test_checkpoints_last_through_all_stages(engine: Engine, worker: int):
     engine.batch("work", 1)
     (first,) = engine.claim(worker, "work")
     engine.value("select batchmill.save_checkpoint(%s, %s, 'step', '1')", first.id, first.fence)
     engine.finish(outcome.advanced(first, "next", "", "1"))
     (second,) = engine.claim(worker, "next")
-    assert second.checkpoints is None
+    assert second.checkpoints == {"step": 1}
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_all_checkpoints_of_a_job_together_have_a_size_limit(
+    engine: Engine, worker: int, excess: int
+):
+    engine.batch("work", 1)
+    (claim,) = engine.claim(worker, "work")
+    save = "select batchmill.save_checkpoint(%s, %s, %s, to_json(repeat('x', %s)))"
+    first = 4_000_000
+    # Postgres writes the names, quotes and separators of the object as {"a": "…", "b": "…"}.
+    rest = 4 * 2**20 - first - len('{"a": "", "b": ""}')
+    engine.value(save, claim.id, claim.fence, "a", first)
+    if excess:
+        with pytest.raises(psycopg.Error, match="the limit is 4194304"):
+            engine.value(save, claim.id, claim.fence, "b", rest + 1)
+    assert engine.value(save, claim.id, claim.fence, "b", rest)
 
 
 def test_a_claim_has_the_labels_of_its_batch_or_job(engine: Engine, worker: int):

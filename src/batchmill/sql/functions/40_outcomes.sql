@@ -8,7 +8,7 @@
 --   retry      scheduled   job_retrying   counts                    + error   runs again after the delay
 --   snooze     scheduled   job_snoozed    does not count + 1                  runs again after the delay
 --   release    ready       job_released   does not count
---   advance    ready       job_stage      starts at 0    starts at 0          task, key, payload and lane; drops checkpoints
+--   advance    ready       job_stage      starts at 0    starts at 0          task, key, payload and lane
 --
 -- A job that was cancelled while it ran ends as cancelled, whatever its outcome. Each function is one expression,
 -- which the planner inlines, so the calls cost nothing.

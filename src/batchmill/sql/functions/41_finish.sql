@@ -132,7 +132,6 @@ begin
                 then lane_for(s.detail ->> 'task', j.tenant, j.batch_id, s.detail ->> 'key')
                 else j.lane_id end,
             progress = coalesce(reported_progress(s.progress), j.progress),
-            checkpoints = case when s.kind <> 'advance' then j.checkpoints end,
             fence = null, worker_id = null, started_at = null
         from reported s
         cross join lateral (

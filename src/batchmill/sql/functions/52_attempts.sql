@@ -42,15 +42,24 @@ begin
         where r.id <> all (coalesce(current, '{}')));
 end $$;
 
--- Saves the result of a handler's step, so that a later attempt need not repeat the step.
+-- Saves the result of a handler's step, so that a later attempt need not repeat the step. Claims and the history
+-- carry the checkpoints of a job, so their size is bounded.
 create or replace function save_checkpoint(of_job bigint, of_fence bigint, name text, value json) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    at_most constant integer := 4194304;
+    size integer;
 begin
     update jobs
     set checkpoints = coalesce(checkpoints, '{}') || jsonb_build_object(name, value)
-    where id = of_job and fence = of_fence;
+    where id = of_job and fence = of_fence
+    returning octet_length(checkpoints::text) into size;
     if not found then
         return false;
+    end if;
+    if size > at_most then
+        raise exception 'The checkpoints of the job have % bytes with "%"; the limit is %. Save large values as artifacts.',
+            size, name, at_most using errcode = 'BM003';
     end if;
     perform keep_for_checkpoint(of_job, of_fence, value);
     return true;
