@@ -155,6 +155,14 @@ class Mill(Client):
         async with self, worker.beside():
             yield worker
 
+    async def run_until_empty(
+        self, options: "WorkerOptions | None" = None, *, at_most: float | None = None
+    ) -> bool:
+        """Runs a worker in this process until no job is due, or for `at_most` seconds. Then it
+        drains. Returns whether no job was due. For cron and serverless platforms."""
+        await self.open()
+        return await self.worker(options).run_until_empty(at_most)
+
     async def close(self) -> None:
         await self.engine.close()
 

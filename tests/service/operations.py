@@ -17,6 +17,7 @@ BODIES: dict[str, Any] = {
     "/v1/batches/{id}/notifications": {"targets": ["ada@example.com"]},
     "/v1/webhooks": {"url": "https://example.com/hook"},
     "/v1/limits/{name}": {"slots": 3},
+    "/v1/worker/run": {"seconds": 1},
     "/v1/schedules/{name}": {"cron": "0 3 * * *", "task": "double", "payload": 1},
 }
 SYSTEM = ("/healthz", "/readyz", "/v1/version")
@@ -42,7 +43,7 @@ class Operation:
 
     @property
     def needs_operator(self) -> bool:
-        return self.path.startswith(("/metrics", "/v1/limits", "/v1/tasks/"))
+        return self.path.startswith(("/metrics", "/v1/limits", "/v1/tasks/", "/v1/worker/"))
 
     def request(self, **names: str) -> dict[str, Any]:
         """Returns the arguments of `client.request`, with these values in the path."""

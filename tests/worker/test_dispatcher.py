@@ -48,6 +48,8 @@ class FakeDelivery:
 class FakeExecutor:
     """Has one free slot, and room to prefetch one job."""
 
+    attempts = ()
+
     def __init__(self) -> None:
         self.space: tuple[int, int] = (1, 1)
         self.started: list[Claim] = []

@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from batchmill import InvalidInput, Job, JobState, Limits, Mill, SchemaError, WorkerOptions
+from batchmill import Advance, InvalidInput, Job, JobState, Limits, Mill, SchemaError, WorkerOptions
 from batchmill.worker.session import WorkerSession, running
-from tests.library.tools import echo_on, one, until
+from tests.library.tools import echo_on, later, one, until
 
 
 class Program:
@@ -33,6 +33,48 @@ class Program:
             self.job = await self._mill.enqueue(self._work)
             await self.leave.wait()
             raise LookupError("the block's own")
+
+
+async def test_a_worker_runs_until_no_job_is_due(mill: Mill, sql: psycopg.Connection) -> None:
+    echo = echo_on(mill)
+
+    @mill.task(entry=True)
+    async def first(n: int) -> Advance:
+        return Advance(echo, n)
+
+    @mill.task
+    async def summarise(summary: dict[str, Any]) -> None: ...
+
+    batch = await mill.submit(first, range(20), on_finish=summarise)
+    scheduled = await mill.enqueue(echo, 1, delay=3_600)
+    assert await mill.run_until_empty()
+    assert (await batch.get()).completed == 20
+    assert one(sql, "select count(*) from batchmill.finished where task = 'summarise'") == (1,)
+    assert (await scheduled.get()).state is JobState.SCHEDULED
+    assert one(sql, "select state::text from batchmill.workers") == ("stopped",)
+
+
+async def test_a_worker_that_runs_until_empty_starts_due_schedules(mill: Mill, dsn: str) -> None:
+    echo = echo_on(mill)
+    await mill.schedules.save("tick", "* * * * *", echo, 7)
+    async with Mill(later(dsn, "2min")) as ahead:
+        echo_on(ahead)
+        assert await ahead.run_until_empty()
+        assert len(await ahead.jobs(state="completed")) == 1
+
+
+async def test_a_worker_that_runs_until_empty_stops_after_its_time(mill: Mill) -> None:
+    started = asyncio.Event()
+
+    @mill.task
+    async def endless() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    job = await mill.enqueue(endless)
+    assert not await mill.run_until_empty(WorkerOptions(grace=0), at_most=0.5)
+    await started.wait()
+    assert (await job.get()).state is JobState.READY
 
 
 def is_draining(sql: psycopg.Connection) -> bool:

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from batchmill.cli.logs import LogLevel, log_to_stderr
-from batchmill.cli.parsing import parse_counts
+from batchmill.cli.parsing import parse_counts, parse_duration
 from batchmill.cli.session import Session
+from batchmill.errors import InvalidInput
 from batchmill.telemetry import endpoint
 from batchmill.worker.worker import Worker, WorkerOptions
 
@@ -53,6 +54,17 @@ async def worker(
         str | None,
         typer.Option(help="The name that `status` shows. Default: host:pid.", show_default=False),
     ] = None,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="End when no job is due.")
+    ] = False,
+    at_most: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="End after this time, for example 50s. Only with --until-empty.",
+            show_default=False,
+        ),
+    ] = None,
     metrics_port: Annotated[
         int | None,
         typer.Option(
@@ -68,6 +80,9 @@ async def worker(
 
     A second signal ends it immediately.
     """
+    seconds = None if at_most is None else parse_duration(at_most)
+    if seconds is not None and not until_empty:
+        raise InvalidInput("--at-most needs --until-empty.")
     log_to_stderr(log_level)
     options = WorkerOptions(
         concurrency=concurrency,
@@ -86,7 +101,12 @@ async def worker(
     running = mill.worker(options)
     stop_on_signals(running)
     async with mill, serving:
-        await running.run()
+        if not until_empty:
+            await running.run()
+        elif await running.run_until_empty(seconds):
+            log.info("No job is due.")
+        else:
+            log.info("Stopped before all due jobs were done.")
 
 
 def stop_on_signals(running: Worker) -> None:

@@ -26,8 +26,7 @@ TIDY_EVERY = 60.0
 class Upkeep:
     """Every worker checks for due work; only the leader acts. A check returns when the next lease
     lapses or the next schedule is due, and the next check happens then. Workers that do not lead
-    check too, because the lapsing lease may be the leader's. `looked` is set after each check, for
-    tests."""
+    check too, because the lapsing lease may be the leader's. `looked` is set after each check."""
 
     def __init__(self, engine: Engine, worker: int, tick: float = TICK):
         self._engine = engine

@@ -24,12 +24,13 @@ from batchmill.service.routes import (
     system,
     tasks,
     webhooks,
+    worker,
 )
 from batchmill.service.service import Service
 from batchmill.worker.options import WorkerOptions
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-PARTS = (batches, events, artifacts, webhooks, jobs, tasks, limits, schedules)
+PARTS = (batches, events, artifacts, webhooks, jobs, tasks, limits, schedules, worker)
 
 
 def service_router(

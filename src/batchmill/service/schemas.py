@@ -349,6 +349,17 @@ class Notifications(BaseModel):
     notifications: list[Notification]
 
 
+class WorkerRun(Strict):
+    seconds: float = Field(default=50, gt=0, le=3_600)
+    grace: float = Field(
+        default=5, ge=0, le=3_600, description="Seconds that running jobs then have to finish."
+    )
+
+
+class WorkerRunEnd(BaseModel):
+    empty: bool = Field(description="False if jobs were still due when the time was over.")
+
+
 class Health(BaseModel):
     status: Literal["ok"]
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -56,7 +57,7 @@ class Service:
         if self.metrics is not None:
             self.metrics.meter.stream_clients = lambda: self.streams.clients
         self._options = worker
-        self._worker: Worker | None = None
+        self._workers: set[Worker] = set()
 
     @asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
@@ -81,8 +82,17 @@ class Service:
     def stop(self) -> None:
         """Ends the streams and drains the worker. Other requests still get an answer."""
         self.stopping.set()
-        if self._worker is not None:
-            self._worker.stop()
+        for worker in self._workers:
+            worker.stop()
+
+    async def run_due_jobs(self, at_most: float, grace: float) -> bool:
+        """Runs one more worker until no job is due. Returns whether no job was due in the end."""
+        worker = self.mill.worker(replace(self._options or WorkerOptions(), grace=grace))
+        self._workers.add(worker)
+        try:
+            return await worker.run_until_empty(at_most)
+        finally:
+            self._workers.remove(worker)
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
@@ -90,7 +100,8 @@ class Service:
             async with self.mill:
                 yield
         else:
-            async with self.mill.running(self._options) as self._worker:
+            async with self.mill.running(self._options) as worker:
+                self._workers.add(worker)
                 yield
 
     async def _require_tenants(self) -> None:

@@ -73,6 +73,8 @@ class Dispatcher:
         self._is_unclear = False
         self._none_ahead_until = 0.0
         self._is_alone = False
+        # Set while the worker runs nothing, has recorded everything, and finds no job that is due.
+        self.is_idle = asyncio.Event()
 
     @property
     def fences(self) -> set[int]:
@@ -145,6 +147,10 @@ class Dispatcher:
                 self._poll, self._pause = FIRST_POLL, 0.0
             elif has_room:
                 return
+
+    @property
+    def _has_unrecorded(self) -> bool:
+        return bool(self._outbox) or any(slot.under_way for slot in self._slots)
 
     @property
     def _pays_beside_another(self) -> bool:
@@ -236,6 +242,10 @@ class Dispatcher:
         is_ready = wait is not None and wait <= 0
         if found:
             self._poll = FIRST_POLL
+        if found or is_ready or self._has_unrecorded or self._executor.attempts:
+            self.is_idle.clear()
+        else:
+            self.is_idle.set()
         if answer.passed_over:
             # Jobs in limited lanes are never prefetched, so keep slots free for them.
             self._none_ahead_until = time.monotonic() + LIMITED

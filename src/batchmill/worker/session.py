@@ -89,12 +89,16 @@ class WorkerSession:
         )
         self._heartbeat.start()
 
-    async def work(self, stopping: asyncio.Event) -> None:
-        """Works until `stopping` is set, then drains. Returns early if the lease is lost."""
+    async def work(self, stopping: asyncio.Event, emptied: asyncio.Event | None = None) -> None:
+        """Works until `stopping` is set, then drains. Returns early if the lease is lost. If
+        `emptied` is given, it sets both events when no job is due."""
         log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._engine.registry.tasks))
         parts = [self._reporter.run(), self._watch_cancels()]
-        if self._options.upkeep:
-            parts.append(Upkeep(self._engine, self._worker).run())
+        upkeep = Upkeep(self._engine, self._worker) if self._options.upkeep else None
+        if upkeep is not None:
+            parts.append(upkeep.run())
+        if emptied is not None:
+            parts.append(self._stop_when_empty(upkeep, emptied, stopping))
         async with running(*parts):
             dispatching = asyncio.create_task(self._dispatcher.run(), name="batchmill.dispatcher")
             try:
@@ -110,6 +114,18 @@ class WorkerSession:
                 with suppress(asyncio.CancelledError):
                     await dispatching
                 await self._end()
+
+    async def _stop_when_empty(
+        self, upkeep: Upkeep | None, emptied: asyncio.Event, stopping: asyncio.Event
+    ) -> None:
+        """The upkeep looks first, because it may start scheduled jobs and rescue others."""
+        if upkeep is not None:
+            await upkeep.looked.wait()
+        self._dispatcher.is_idle.clear()
+        self._outbox.wake_up.set()
+        await self._dispatcher.is_idle.wait()
+        emptied.set()
+        stopping.set()
 
     async def _drain(self) -> None:
         """Ends or releases every job before the worker gives up its lease."""

@@ -56,6 +56,24 @@ class Worker:
         running.result()
 
     async def run(self) -> None:
+        await self._run()
+
+    async def run_until_empty(self, at_most: float | None = None) -> bool:
+        """Runs until no job is due, or for `at_most` seconds; then it drains as after `stop`.
+
+        Returns whether no job was due. Jobs that are due later, such as retries, do not count."""
+        emptied = asyncio.Event()
+        timer = None
+        if at_most is not None:
+            timer = asyncio.get_running_loop().call_later(at_most, self.stop)
+        try:
+            await self._run(emptied)
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return emptied.is_set()
+
+    async def _run(self, emptied: asyncio.Event | None = None) -> None:
         if not self._mill.engine.registry.tasks:
             raise ConfigurationError(
                 "This mill has no tasks, so a worker has nothing to run. Declare tasks with "
@@ -75,7 +93,7 @@ class Worker:
                 continue
             backoff.reset()
             self.ready.set()
-            await session.work(self._stopping)
+            await session.work(self._stopping, emptied)
 
 
 async def result_of(task: asyncio.Task[T]) -> T:

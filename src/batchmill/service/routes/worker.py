@@ -1,0 +1,18 @@
+"""Runs due jobs inside a request, for platforms without processes that run all the time."""
+
+from fastapi import APIRouter
+
+from batchmill.service import schemas
+from batchmill.service.caller import Operator
+from batchmill.service.requests import ProblemRoute
+from batchmill.service.service import AnyService
+
+router = APIRouter(prefix="/worker", tags=["worker"], route_class=ProblemRoute)
+
+
+@router.post("/run")
+async def run_due_jobs(
+    service: AnyService, caller: Operator, run: schemas.WorkerRun
+) -> schemas.WorkerRunEnd:
+    """Runs a worker until no job is due, or for some seconds; then it drains."""
+    return schemas.WorkerRunEnd(empty=await service.run_due_jobs(run.seconds, run.grace))
