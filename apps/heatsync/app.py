@@ -24,7 +24,7 @@ READERS = max(settings.per_visitor + 1, os.cpu_count() or 1)
 # There are more slots than all stages can use, so no stage blocks another one. The lease is short,
 # so that the jobs of a killed server soon run again.
 WORKER = WorkerOptions(
-    concurrency=READERS + 3 * settings.extractions + 20,
+    concurrency=READERS + settings.total + 20,
     processes=READERS,
     pools={extract.name: READERS},
     lease=10,

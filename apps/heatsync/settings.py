@@ -32,13 +32,13 @@ class AiSettings(EnvironmentSettings):
 class HeatSyncSettings(EnvironmentSettings):
     """Limits of the application.
 
-    `extractions`, `per_visitor` and `per_batch` limit how many extractions run at once: in total,
-    for one visitor, and for one batch. `allowed` lists addresses that may be fetched although they
-    are not public.
+    `total`, `per_visitor` and `per_batch` limit how many sheets are worked on at once, over all
+    stages: in total, for one visitor, and for one batch. `allowed` lists addresses that may be
+    fetched although they are not public.
     """
 
     max_pdfs: Count = Field(default=15, validation_alias="MAX_PDFS_PER_BATCH")
-    extractions: Count = Field(default=10, validation_alias="MAX_CONCURRENT_AI_CALLS")
+    total: Count = Field(default=10, validation_alias="MAX_CONCURRENT_AI_CALLS")
     per_visitor: Count = Field(default=3, validation_alias="CONCURRENT_JOBS_PER_VISITOR")
     per_batch: Count = Field(default=3, validation_alias="CONCURRENT_JOBS_PER_BATCH")
     max_pdf_bytes: Bytes = Field(default=50 * MEGABYTE, validation_alias="MAX_PDF_BYTES")

@@ -17,6 +17,7 @@ from batchmill import (
     Job,
     Limits,
     Mill,
+    Pipeline,
     Retry,
     SyncJob,
 )
@@ -48,13 +49,18 @@ def fetcher_for(most: int, seconds: float) -> Fetcher:
 fetcher = fetcher_for(settings.max_pdf_bytes, 60)
 # For pages of meets. The timeout is short because a user waits.
 pages = fetcher_for(PAGE_BYTES, 15)
-# Each stage has its own slots, so downloads do not block extractions.
-limits = Limits(
-    total=settings.extractions, per_tenant=settings.per_visitor, per_batch=settings.per_batch
+# The stages share their slots. What has begun goes first: the priority rises from stage to stage.
+sheets = Pipeline(
+    "heatsync",
+    limits=Limits(
+        total=settings.total, per_tenant=settings.per_visitor, per_batch=settings.per_batch
+    ),
 )
+# Slow servers cannot take the slots of the other stages.
+downloads = Limits(total=(settings.total + 1) // 2)
 
 
-@mill.task(name="heatsync.receive", retry=RETRY, entry=True)
+@mill.task(pipeline=sheets, retry=RETRY, entry=True)
 async def receive(job: Job, given: SubmittedSheet) -> Advance | Result:
     """The entry point.
 
@@ -68,7 +74,7 @@ async def receive(job: Job, given: SubmittedSheet) -> Advance | Result:
     return await stored_or_extract(job, sheet.updated(file=record.reference))
 
 
-@mill.task(name="heatsync.download", retry=RETRY, limits=limits, timeout=90, rules=DOWNLOAD_RULES)
+@mill.task(pipeline=sheets, limits=downloads, retry=RETRY, timeout=90, rules=DOWNLOAD_RULES)
 async def download(job: Job, sheet: Sheet) -> Advance | Result:
     # Jobs of earlier versions begin here with an uploaded file.
     if sheet.file is None:
@@ -94,9 +100,9 @@ async def fetched(job: Job, sheet: Sheet) -> Artifact:
 
 
 @mill.task(
-    name="heatsync.extract",
+    pipeline=sheets,
+    priority=1,
     retry=RETRY,
-    limits=limits,
     process=True,
     timeout=READ_SECONDS,
     memory=READ_BYTES,
@@ -113,7 +119,7 @@ def extract(job: SyncJob, sheet: Sheet) -> Advance:
     return Advance("heatsync.keep", sheet.updated(extraction=extracted(path, sheet.swimmer)))
 
 
-@mill.task(name="heatsync.ask", retry=RETRY, limits=limits, timeout=ASK_SECONDS)
+@mill.task(pipeline=sheets, priority=2, retry=RETRY, timeout=ASK_SECONDS)
 async def ask(job: Job, sheet: Sheet) -> Advance:
     """Asks a model, and accepts only what the text confirms."""
     await job.progress("uploading_to_ai", f"Reading {sheet.filename} with an AI model")
@@ -123,7 +129,7 @@ async def ask(job: Job, sheet: Sheet) -> Advance:
     return Advance(keep, sheet.updated(extraction=extraction, text=None))
 
 
-@mill.task(name="heatsync.keep", retry=RETRY)
+@mill.task(pipeline=sheets, priority=3, retry=RETRY)
 async def keep(job: Job, sheet: Sheet) -> Result | None:
     """Stores the extraction in the transaction that completes the job."""
     await job.progress("caching", f"Saving the entries of {sheet.filename}")
@@ -134,7 +140,7 @@ async def keep(job: Job, sheet: Sheet) -> Result | None:
         job.complete(result_of(sheet, stored))
 
 
-@mill.task(name="heatsync.forget")
+@mill.task(pipeline=sheets)
 async def forget(job: Job) -> None:
     """Deletes rows that were not used for a month. A schedule runs it every night."""
     await tables.forget_old(job.mill)

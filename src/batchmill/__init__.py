@@ -13,6 +13,7 @@ from batchmill.domain.key import KeyRecord, Scope
 from batchmill.domain.limits import LimitRecord, Limits, Rate
 from batchmill.domain.notification import NotificationRecord, WebhookRecord
 from batchmill.domain.outcome import Advance, Snooze
+from batchmill.domain.pipeline import Pipeline
 from batchmill.domain.quota import Quota
 from batchmill.domain.retry import Retry
 from batchmill.errors import (
@@ -153,6 +154,7 @@ __all__ = [
     "NotificationRecord",
     "PayloadTooLarge",
     "Permanent",
+    "Pipeline",
     "Progress",
     "Quota",
     "QuotaExceeded",

@@ -12,9 +12,12 @@ from batchmill.config import NotifySettings, Settings
 from batchmill.controls.keys import KeyControls
 from batchmill.domain.failure import Rule
 from batchmill.domain.limits import Limits
+from batchmill.domain.pipeline import Pipeline
+from batchmill.domain.priority import checked_priority
 from batchmill.domain.retry import Retry
 from batchmill.domain.task import Task
 from batchmill.engine import Engine
+from batchmill.errors import NotFound
 from batchmill.registry import Registry
 from batchmill.store.database import PooledDatabase, Timeouts
 from batchmill.store.delivery import PostgresDelivery
@@ -83,6 +86,8 @@ class Mill(Client):
         payload_limit: int = ...,
         rules: Sequence[Rule] = ...,
         entry: bool = ...,
+        pipeline: Pipeline | None = ...,
+        priority: int = ...,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 
     def task(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -91,7 +96,8 @@ class Mill(Client):
         Async functions run on the event loop and plain ones in a thread. With `process=True` a
         function runs in a child process, where `memory` in bytes and `timeout` in seconds are
         enforced. Tenants, and so all clients of the service, can submit only to tasks with
-        `entry=True`.
+        `entry=True`. A `pipeline` has limits over several tasks. If slots are scarce, a ready job
+        of the task with the higher `priority` starts first.
         """
         if function is not None:
             return self.engine.registry.add(function)
@@ -100,6 +106,18 @@ class Mill(Client):
     @property
     def tasks(self) -> dict[str, Task[..., Any]]:
         return self.engine.registry.tasks
+
+    async def set_priority(self, task: Task[..., Any] | str, priority: int | None) -> int:
+        """Overrides the priority that the code declares, at once and for every worker. None
+        restores it. Returns the priority."""
+        name = self.find_task(task).name
+        if priority is not None:
+            checked_priority(priority)
+        await self.engine.register_tasks()
+        changed = await self.store.tasks.set_priority(name, priority)
+        if changed is None:
+            raise NotFound(f'There is no task "{name}".')
+        return changed
 
     @cached_property
     def keys(self) -> KeyControls:

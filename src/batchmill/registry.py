@@ -9,6 +9,7 @@ from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.job import JobRecord
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
+from batchmill.domain.pipeline import Pipeline
 from batchmill.domain.task import BUILTIN, Place, Task
 from batchmill.errors import InvalidInput
 from batchmill.jobinfo import JobInfo
@@ -27,19 +28,22 @@ class Registry:
         name: str | None = None,
         process: bool = False,
         rules: Sequence[Rule] = (),
+        pipeline: Pipeline | None = None,
         **options: Any,
     ) -> Task[..., Any]:
+        called: str = name or getattr(function, "__name__", type(function).__name__)
         signature = HandlerSignature.of(
             function, job_types=(JobInfo,), outcome_types=(Advance, Snooze)
         )
         task = Task(
-            name=name or getattr(function, "__name__", type(function).__name__),
+            name=pipeline.task_name(called) if pipeline else called,
             function=function,
             signature=signature,
             payload=Codec(signature.payload),
             result=Codec(signature.result),
             place=_place(signature, process),
             rules=(*rules, *self._rules),
+            pipeline=pipeline,
             **options,
         )
         if task.name.startswith(BUILTIN) and not self._is_builtin:

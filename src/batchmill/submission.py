@@ -23,6 +23,7 @@ from pydantic_core import to_json
 
 from batchmill.domain.limits import check_count
 from batchmill.domain.notification import written_targets
+from batchmill.domain.priority import checked_priority
 from batchmill.domain.task import Place, Task
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidPayload
 from batchmill.store import foreign
@@ -33,7 +34,6 @@ MOST_JOBS = 1_000_000
 CALL_JOBS = 2_000
 CALL_BYTES = 1_000_000
 HANDFUL = 100
-PRIORITIES = range(-32_768, 32_768)
 LONGEST = 86_400 * 3_660
 MOST_LABELS = 64
 # Years that Python, JSON clients and Postgres can all represent.
@@ -361,7 +361,7 @@ def _written(name: str, value: Any) -> Any:
         case "run_at":
             return _moment(value)
         case "priority":
-            return _priority(value)
+            return checked_priority(value)
         case "limit":
             check_count("The limit of a batch", value, at_least=1)
             return value
@@ -407,12 +407,6 @@ def _task_name(value: Task[..., Any] | str) -> str:
     if not isinstance(name, str):
         raise InvalidInput(f"on_finish must be a task or the name of a task, not {value!r}.")
     return name
-
-
-def _priority(value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
-        raise InvalidInput(f"priority must be from -32768 to 32767, not {value!r}.")
-    return value
 
 
 def _text_of(name: str, value: str) -> str:

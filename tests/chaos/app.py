@@ -6,11 +6,12 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from batchmill import Artifact, Job, Limits, Mill, Retry
+from batchmill import Advance, Artifact, Job, Limits, Mill, Pipeline, Retry
 from tests.worker import descendants
 
 mill = Mill()
 MANY = Retry(attempts=20, base=0, jitter=0)
+FLOW = Pipeline("flow", limits=Limits(total=7, per_batch=3))
 
 
 def note(*words: object) -> None:
@@ -32,6 +33,17 @@ async def work(job: Job, n: int) -> int:
 @mill.task(retry=MANY, limits=Limits(per_batch=3))
 async def limited(job: Job, n: int) -> int:
     return await work.function(job, n)
+
+
+@mill.task(retry=MANY, pipeline=FLOW, priority=1)
+async def last(job: Job, n: int) -> int:
+    return await work.function(job, n)
+
+
+@mill.task(retry=MANY, pipeline=FLOW)
+async def first(job: Job, n: int) -> Advance:
+    await asyncio.sleep(0.01)
+    return Advance(last, n)
 
 
 @mill.task(retry=Retry(attempts=2, base=0, jitter=0))

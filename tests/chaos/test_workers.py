@@ -14,6 +14,7 @@ from batchmill import Batch, Mill
 from tests.chaos import app
 from tests.chaos.fleet import WorkerProcess, lines, until, until_logged
 from tests.invariants import violations
+from tests.store.ledger import exceeded, open_ledger
 
 OPTIONS = ("--lease", "1.5", "--concurrency", "20", "--grace", "20")
 
@@ -62,6 +63,27 @@ async def test_two_workers_at_a_limit_of_3_never_run_4(
                 running += 1 if line[1] == "start" else -1
                 highest = max(highest, running)
         assert highest == 3
+    assert violations(sql) == []
+
+
+async def test_limits_of_a_pipeline_hold_although_workers_are_killed(
+    mill: Mill, dsn: str, sql: psycopg.Connection, log: Path
+) -> None:
+    """The ledger also counts jobs of killed workers until their leases have lapsed."""
+    open_ledger(sql)
+    batches = [await mill.submit(app.first, range(100)) for _ in range(3)]
+    single = [await mill.enqueue(app.first, 1_000 + n) for n in range(20)]
+    async with WorkerProcess(dsn, log, *OPTIONS):
+        for killed in range(4):
+            async with WorkerProcess(dsn, log, *OPTIONS) as victim:
+                await until_completed(batches[0], (killed + 1) * 15)
+                victim.signal(signal.SIGKILL)
+        for batch in batches:
+            await batch.wait()
+        for job in single:
+            await job.result()
+    assert exceeded(sql) == []
+    assert [(await batch.get()).completed for batch in batches] == [100] * 3
     assert violations(sql) == []
 
 

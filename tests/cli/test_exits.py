@@ -104,6 +104,7 @@ def test_the_most_specific_error_class_decides_the_exit_code(
         (3, f"cancel {MISSING}", f"There is no batch {MISSING}"),
         (3, f"retry {MISSING}", f"There is no batch {MISSING}"),
         (3, "job 1", "There is no job 1"),
+        (3, "priority nothing 5", 'There is no task "nothing"'),
         (3, "retry 1", "There is no job 1"),
         (3, "resume task:pack", 'There is no limit "task:pack"'),
         (3, "limits reset tenant:x", 'There is no limit "tenant:x"'),

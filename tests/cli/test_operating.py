@@ -113,6 +113,11 @@ async def test_a_limit_can_be_paused_and_resumed(cli: Cli, shop_mill: Mill) -> N
     assert await cli.json("limits") == []
 
 
+async def test_the_priority_of_a_task_is_set_and_restored(cli: Cli, shop_mill: Mill) -> None:
+    assert await cli.json("priority", "pack", "5") == {"task": "pack", "priority": 5}
+    assert await cli.lines("priority", "pack") == ["pack has the priority 0."]
+
+
 async def test_pausing_a_task_that_is_not_registered_prints_a_warning(
     cli: Cli, shop_mill: Mill
 ) -> None:

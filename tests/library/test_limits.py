@@ -10,7 +10,19 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from batchmill import InvalidLimit, Item, Job, Limits, Mill, NotFound, Rate, Task, WorkerOptions
+from batchmill import (
+    Advance,
+    InvalidLimit,
+    Item,
+    Job,
+    Limits,
+    Mill,
+    NotFound,
+    Pipeline,
+    Rate,
+    Task,
+    WorkerOptions,
+)
 from tests.invariants import violations
 from tests.library.tools import echo_on, one, rows, until, until_event
 from tests.store.engine import Engine
@@ -117,6 +129,52 @@ async def test_two_workers_never_exceed_the_limits_of_a_task(
         for batch in batches:
             await batch.wait()
     assert set(meter.peak.values()) == {3}
+    assert violations(sql) == []
+
+
+async def test_two_workers_never_exceed_the_limits_of_a_pipeline(
+    dsn: str, sql: psycopg.Connection
+) -> None:
+    """Jobs of three stages and single jobs run side by side. They count together."""
+    per_batch, total = Meter(full=3), Meter(full=7)
+
+    def define(mill: Mill) -> Any:
+        flow = Pipeline("flow", limits=Limits(total=7, per_batch=3))
+
+        async def run(job: Job) -> None:
+            if job.batch_id is None:
+                await total.run("all")
+            else:
+                await asyncio.gather(per_batch.run(job.batch_id), total.run("all"))
+
+        @mill.task(pipeline=flow, priority=2)
+        async def third(job: Job, n: int) -> None:
+            await run(job)
+
+        @mill.task(pipeline=flow, priority=1)
+        async def second(job: Job, n: int) -> Advance:
+            await run(job)
+            return Advance(third, n)
+
+        @mill.task(pipeline=flow)
+        async def first(job: Job, n: int) -> Advance:
+            await run(job)
+            return Advance(second, n)
+
+        return first
+
+    async with two_workers(dsn, define) as (mill, first):
+        batches = [await mill.submit(first, range(15)) for _ in range(3)]
+        single = [await mill.enqueue(first, n) for n in range(10)]
+        for batch in batches:
+            await until_event(batch, "job_completed", count=3)
+            await assert_invariants(sql)
+        for batch in batches:
+            await batch.wait()
+        for job in single:
+            await job.result()
+    assert set(per_batch.peak.values()) == {3}
+    assert total.peak == {"all": 7}
     assert violations(sql) == []
 
 

@@ -17,6 +17,7 @@ BODIES: dict[str, Any] = {
     "/v1/batches/{id}/notifications": {"targets": ["ada@example.com"]},
     "/v1/webhooks": {"url": "https://example.com/hook"},
     "/v1/limits/{name}": {"slots": 3},
+    "/v1/tasks/{name}/priority": {"priority": 1},
     "/v1/worker/run": {"seconds": 1},
     "/v1/schedules/{name}": {"cron": "0 3 * * *", "task": "double", "payload": 1},
 }

@@ -93,6 +93,20 @@ async def test_tasks_are_listed_paused_and_resumed(ada: Tenant, operator: Tenant
     assert problem(await operator.client.post("/v1/tasks/nothing/pause")) == (404, "not_found")
 
 
+async def test_the_priority_of_a_task_is_set_and_restored(ada: Tenant, operator: Tenant) -> None:
+    at = "/v1/tasks/shout/priority"
+    assert (await operator.client.put(at, json={"priority": 5})).json() == {"priority": 5}
+    listed = (await ada.client.get("/v1/tasks")).json()["tasks"]
+    assert {task["name"]: task["priority"] for task in listed}["shout"] == 5
+    assert (await operator.client.put(at, json={"priority": None})).json() == {"priority": 0}
+    assert problem(await operator.client.put(at, json={"priority": 40_000})) == (
+        422,
+        "invalid_request",
+    )
+    unknown = await operator.client.put("/v1/tasks/nothing/priority", json={"priority": 1})
+    assert problem(unknown) == (404, "not_found")
+
+
 async def test_limits_are_set_paused_and_reset(ada: Tenant, operator: Tenant) -> None:
     at = f"/v1/limits/task:keep/tenant:{ada.name}"
     limit = (await operator.client.put(at, json={"slots": 3, "rate": 5, "period": 60})).json()

@@ -58,11 +58,16 @@ class Engine:
         retry: Retry | None = None,
         keyed: bool = False,
         payload_limit: int = 1_048_576,
+        priority: int = 0,
+        pipeline: Limits | None = None,
     ) -> str:
         retrying = json(retry or Retry(attempts=3, base=10, jitter=0))
         declared = json((limits or Limits()).to_json())
-        query = "select batchmill.register_task(%s, %s::jsonb, %s, %s, %s::jsonb)"
-        self.value(query, name, retrying, keyed, payload_limit, declared)
+        shared = json(pipeline.to_json()) if pipeline else None
+        query = (
+            "select batchmill.register_task(%s, %s::jsonb, %s, %s, %s::jsonb, false, %s, %s::jsonb)"
+        )
+        self.value(query, name, retrying, keyed, payload_limit, declared, priority, shared)
         return name
 
     def worker(self, *tasks: str, name: str = "test", lease: float = LEASE) -> int:

@@ -20,7 +20,8 @@ from tests.store.engine import PERMANENT, TRANSIENT, Engine
 from tests.store.ledger import Entry, exceeded, excesses, open_ledger
 from tests.store.rivals import Rival
 
-TASKS = ("wide", "narrow", "keyed")
+TASKS = ("wide", "narrow", "keyed", "flow.wide", "flow.keyed")
+FLOW = Limits(total=6, per_batch=2)
 SOON = Retry(attempts=3, base=0, jitter=0)
 
 
@@ -99,7 +100,7 @@ def any_outcome(actor: Actor, claim: Claim) -> Outcome:
             return outcome.failed(claim, TRANSIENT, SOON, 0.5)
         case "advance":
             task = actor.random.choice(TASKS)
-            key = actor.random.choice("abc") if task == "keyed" else ""
+            key = actor.random.choice("abc") if "keyed" in task else ""
             return outcome.advanced(claim, task, key, "2")
         case "snooze":
             return outcome.snoozed(claim, 0)
@@ -112,12 +113,13 @@ def submit(actor: Actor) -> None:
     for _ in range(12):
         task = actor.random.choice(TASKS)
         keys = actor.random.choices("abc", k=actor.random.randint(1, 40))
-        items = [{"payload": 1} | ({"key": key} if task == "keyed" else {}) for key in keys]
+        items = [{"payload": 1} | ({"key": key} if "keyed" in task else {}) for key in keys]
         tenant = actor.random.choice(["ann", "bob"])
         options = {"limit": 3} if actor.random.random() < 0.3 else {}
         load.batches.append(engine.batch(task, items, tenant=tenant, **options))
         for _ in range(5):
-            load.jobs.append(engine.enqueue("wide", tenant=tenant)["job_id"])
+            single = actor.random.choice(["wide", "flow.wide"])
+            load.jobs.append(engine.enqueue(single, tenant=tenant)["job_id"])
 
 
 def cancel(actor: Actor) -> None:
@@ -146,9 +148,12 @@ def retry(actor: Actor) -> None:
 
 def change_limits(actor: Actor) -> None:
     names = ["system", "task:wide", "tenant:*", "task:keyed/batch:*", "task:narrow/batch:*"]
+    names += ["pipeline:flow", "pipeline:flow/batch:*", "pipeline:flow/tenant:*"]
     while not actor.load.over.is_set():
         name, slots = actor.random.choice(names), actor.random.randint(2, 9)
         actor.attempt(lambda: actor.engine.set_limit(name, slots))  # noqa: B023
+        task, priority = actor.random.choice(TASKS), actor.random.randint(-1, 1)
+        actor.attempt(lambda: actor.engine.call("set_priority", task, priority))  # noqa: B023
         actor.load.over.wait(0.005)
 
 
@@ -170,6 +175,8 @@ def test_concurrent_calls_of_all_kinds_keep_every_invariant(seed: int, dsn: str,
     engine.task("wide", retry=SOON)
     engine.task("narrow", retry=SOON, limits=Limits(total=7, per_batch=3))
     engine.task("keyed", retry=SOON, keyed=True, limits=Limits(per_key=2, per_batch=3))
+    engine.task("flow.wide", retry=SOON, pipeline=FLOW)
+    engine.task("flow.keyed", retry=SOON, pipeline=FLOW, keyed=True, priority=1)
     engine.set_limit("system", 9)
     open_ledger(engine.conn)
     load = Load(dsn, seed)

@@ -33,6 +33,7 @@ from tests.invariants import violations
 from tests.store.engine import LEASE, PERMANENT, TRANSIENT, Engine
 
 RETRY = Retry(attempts=3, base=10, jitter=0)
+FLOW = Limits(total=4, per_batch=2, per_tenant=3, per_key=2)
 TASKS: dict[str, dict[str, Any]] = {
     "unlimited": {},
     "limited": {"limits": Limits(total=3)},
@@ -41,6 +42,9 @@ TASKS: dict[str, dict[str, Any]] = {
     "rate_limited": {"limits": Limits(rate=Rate(3, 10))},
     "keyed": {"limits": Limits(per_key=1, per_batch=3), "keyed": True},
     "key_rate_limited": {"limits": Limits(key_rate=Rate(2, 10)), "keyed": True},
+    "flow.first": {"pipeline": FLOW},
+    "flow.second": {"pipeline": FLOW, "priority": 5},
+    "flow.keyed": {"pipeline": FLOW, "limits": Limits(per_key=1), "keyed": True},
     "callback": {},
     WEBHOOK: {},
     EMAIL: {},
@@ -59,6 +63,7 @@ targets = st.lists(
 )
 limit_names = st.one_of(
     st.sampled_from(["system", "tenant:ann", "tenant:*", "key:k1", "key:*", "batch:*"]),
+    st.sampled_from(["pipeline:flow", "pipeline:flow/batch:*", "pipeline:flow/tenant:bob"]),
     tasks.flatmap(
         lambda task: st.sampled_from(
             [f"task:{task}", f"task:{task}/tenant:*", f"task:{task}/tenant:bob"]
@@ -320,6 +325,11 @@ class EngineMachine(RuleBasedStateMachine):
         given = dict(TASKS[task])
         limits = replace(given.pop("limits", Limits()), total=slots, per_tenant=slots)
         self.engine.task(task, retry=RETRY, limits=limits, **given)
+        self.check()
+
+    @rule(task=tasks, priority=st.one_of(st.none(), st.integers(-1, 1)))
+    def set_priority(self, task: str, priority: int | None) -> None:
+        assert self.engine.call("set_priority", task, priority) is not None
         self.check()
 
     # Time and the upkeep.

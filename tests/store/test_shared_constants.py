@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from batchmill import submission
 from batchmill.domain import quota
 from batchmill.domain.job import Claim
+from batchmill.domain.priority import PRIORITIES
 from batchmill.events import channel
 from batchmill.store import errors, migrate, topics
 from tests.store.engine import Engine
@@ -48,8 +49,8 @@ def test_a_claim_has_the_columns_of_python(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("option", "last", "step"),
     [
-        ("priority", submission.PRIORITIES[0], -1),
-        ("priority", submission.PRIORITIES[-1], 1),
+        ("priority", PRIORITIES[0], -1),
+        ("priority", PRIORITIES[-1], 1),
         ("delay", submission.LONGEST, 1),
         ("expires_in", submission.LONGEST, 1),
         ("run_at", datetime(submission.YEARS[0], 1, 1, tzinfo=UTC), -timedelta(seconds=1)),

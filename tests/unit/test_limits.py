@@ -71,11 +71,13 @@ def test_valid_names_are_accepted(name: str):
     "name",
     [
         *("", "systems", "task:", "task:no spaces", "tenant:", "task:t/batch:0b9f", "task:t/x:y"),
+        *("pipeline:", "pipeline:a.b", "pipeline:p/batch:0b9f", "pipeline:*"),
         *("x:y", "tenant:\0", "key:\ud800", "task:t/", "system:*", "task:*"),
     ],
 )
 def test_invalid_names_are_refused_with_the_valid_forms(name: str):
     with pytest.raises(
-        InvalidLimit, match="is not a valid limit name. Use system, task:NAME, tenant:NAME"
+        InvalidLimit,
+        match="is not a valid limit name. Use system, task:NAME, pipeline:NAME, tenant",
     ):
         check_name(name)

@@ -60,6 +60,7 @@ NAMES = [
     "NotificationRecord",
     "PayloadTooLarge",
     "Permanent",
+    "Pipeline",
     "Progress",
     "Quota",
     "QuotaExceeded",

@@ -4,8 +4,10 @@ import pytest
 
 from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.payload import Codec
+from batchmill.domain.pipeline import Pipeline
 from batchmill.domain.task import Place, Task
 from batchmill.errors import InvalidInput, PayloadTooLarge
+from batchmill.registry import Registry
 
 
 def double(n: int) -> int:
@@ -32,6 +34,24 @@ def test_valid_names_are_accepted(name: str):
 def test_invalid_names_are_refused(name: str):
     with pytest.raises(InvalidInput, match="is not a valid task name. Use up to 100 letters"):
         task(name=name)
+
+
+@pytest.mark.parametrize("priority", [32_768, -32_769, 1.5, True, "1"])
+def test_a_priority_that_is_not_a_small_whole_number_is_refused(priority: Any):
+    with pytest.raises(InvalidInput, match="priority must be from -32768 to 32767"):
+        task(priority=priority)
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "a/b", "-a", "x" * 51])
+def test_the_name_of_a_pipeline_has_no_dot(name: str):
+    with pytest.raises(InvalidInput, match="is not a valid name for a pipeline"):
+        Pipeline(name)
+
+
+def test_a_task_of_a_pipeline_is_named_after_it():
+    registry, calls = Registry(), Pipeline("calls")
+    assert registry.add(double, pipeline=calls).name == "calls.double"
+    assert registry.add(double, pipeline=calls, name="twice").name == "calls.twice"
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])

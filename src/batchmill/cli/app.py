@@ -9,6 +9,7 @@ from batchmill.cli.demo import demo
 from batchmill.cli.doctor import doctor
 from batchmill.cli.exits import MEANINGS
 from batchmill.cli.jobs import job, jobs
+from batchmill.cli.priority import priority
 from batchmill.cli.serve import serve
 from batchmill.cli.status import status
 from batchmill.cli.submit import submit
@@ -41,6 +42,7 @@ add(app, actions.retry, panel=ACT)
 add(app, actions.cancel, panel=ACT)
 add(app, limits.pause, panel=ACT)
 add(app, limits.resume, panel=ACT)
+add(app, priority, panel=ACT)
 app.add_typer(limits.app, rich_help_panel=ACT)
 app.add_typer(schedules.app, rich_help_panel=ACT)
 app.add_typer(keys.app, rich_help_panel=SET_UP)

@@ -8,7 +8,8 @@ from batchmill.domain.failure import storable
 from batchmill.errors import InvalidLimit
 
 NAME = re.compile(
-    r"system|tenant:.+|key:.+|batch:.+|task:[A-Za-z0-9_.-]+(/(tenant|key):.+|/batch:\*)?"
+    r"system|tenant:.+|key:.+|batch:.+"
+    r"|(task:[A-Za-z0-9_.-]+|pipeline:[A-Za-z0-9_-]+)(/(tenant|key):.+|/batch:\*)?"
 )
 LARGEST = 2_147_483_647
 
@@ -33,10 +34,10 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that a task declares. Operators can override them at run time.
+    """The limits that a task or pipeline declares. Operators can override them at run time.
 
-    `total` limits the slots of the task. `per_batch`, `per_tenant` and `per_key` limit the slots of
-    its jobs in one batch, tenant or key. `rate` and `key_rate` limit how many jobs may start.
+    `total` limits its slots. `per_batch`, `per_tenant` and `per_key` limit the slots of its jobs in
+    one batch, tenant or key. `rate` and `key_rate` limit how many jobs may start.
     """
 
     total: int | None = None
@@ -92,10 +93,11 @@ def written_slots(slots: Slots | None) -> int | None:
 def check_name(name: str) -> None:
     if not NAME.fullmatch(name) or storable(name) != name:
         raise InvalidLimit(
-            f'"{name}" is not a valid limit name. Use system, task:NAME, tenant:NAME, '
-            "batch:ID, key:NAME, task:NAME/tenant:NAME or task:NAME/key:NAME. For a separate "
-            "limit on each one, use tenant:*, batch:*, key:*, task:NAME/tenant:*, "
-            "task:NAME/batch:* or task:NAME/key:*."
+            f'"{name}" is not a valid limit name. Use system, task:NAME, pipeline:NAME, '
+            "tenant:NAME, batch:ID, key:NAME, task:NAME/tenant:NAME or task:NAME/key:NAME. For a "
+            "separate limit on each one, use tenant:*, batch:*, key:*, task:NAME/tenant:*, "
+            "task:NAME/batch:* or task:NAME/key:*. With pipeline: in place of task:, a limit is "
+            "shared by all stages."
         )
 
 

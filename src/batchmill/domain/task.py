@@ -10,6 +10,8 @@ from batchmill.domain.failure import Rule, storable
 from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.limits import Limits
 from batchmill.domain.payload import LIMIT, Codec
+from batchmill.domain.pipeline import Pipeline
+from batchmill.domain.priority import checked_priority
 from batchmill.domain.retry import Retry
 from batchmill.errors import InvalidInput
 
@@ -49,6 +51,8 @@ class Task(Generic[P, R]):
     key: Callable[[Any], str] | None = None
     rules: Sequence[Rule] = ()
     entry: bool = False
+    priority: int = 0
+    pipeline: Pipeline | None = None
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -60,6 +64,7 @@ class Task(Generic[P, R]):
             raise InvalidInput(
                 f"The timeout of {self.name} must be greater than 0 seconds, not {self.timeout!r}."
             )
+        checked_priority(self.priority)
         if self.memory is not None and self.place is not Place.PROCESS:
             raise InvalidInput(
                 f"{self.name} has a memory limit, which needs a child process: add process=True."

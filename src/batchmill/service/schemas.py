@@ -12,7 +12,8 @@ from batchmill.domain.artifact import ArtifactKind
 from batchmill.domain.batch import BatchRecord, BatchState
 from batchmill.domain.cron import Missed
 from batchmill.domain.job import JobLine, JobRecord, JobState
-from batchmill.submission import LONGEST, PRIORITIES
+from batchmill.domain.priority import PRIORITIES
+from batchmill.submission import LONGEST
 
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
@@ -254,7 +255,14 @@ class Task(BaseModel):
     name: str
     keyed: bool
     payload_limit: int
+    priority: int
     registered_at: datetime
+
+
+class TaskPriority(Strict):
+    priority: Priority | None = Field(
+        description="null restores the priority that the code declares."
+    )
 
 
 class Tasks(BaseModel):

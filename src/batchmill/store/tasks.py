@@ -35,6 +35,10 @@ class TaskStore:
     async def all(self) -> list[dict[str, Any]]:
         return await self._database.rows("tasks")
 
+    async def set_priority(self, name: str, priority: int | None) -> int | None:
+        """Returns the priority, or None if there is no such task."""
+        return await self._database.value("set_priority", task=name, priority=priority)
+
     async def names(self) -> list[str]:
         return [row["name"] for row in await self._database.rows("task_names")]
 
@@ -47,4 +51,6 @@ def registration(task: Task[..., Any]) -> dict[str, Any]:
         "payload_limit": task.payload_limit,
         "limits": to_json(task.limits.to_json()).decode(),
         "entry": task.entry,
+        "priority": task.priority,
+        "pipeline": to_json(task.pipeline.limits.to_json()).decode() if task.pipeline else None,
     }

@@ -1,4 +1,4 @@
-"""Tasks: list, pause and resume them."""
+"""Tasks: list, pause and resume them, and set their priorities."""
 
 from typing import Annotated
 
@@ -33,6 +33,14 @@ async def pause_task(service: AnyService, caller: Operator, name: TaskName) -> s
 async def resume_task(service: AnyService, caller: Operator, name: TaskName) -> schemas.Limit:
     await require_task(service, name)
     return schemas.Limit.model_validate(await service.mill.limits.resume(f"task:{name}"))
+
+
+@router.put("/{name}/priority")
+async def set_priority(
+    service: AnyService, caller: Operator, name: TaskName, new: schemas.TaskPriority
+) -> schemas.TaskPriority:
+    """If slots are scarce, a ready job of the task with the higher priority starts first."""
+    return schemas.TaskPriority(priority=await service.mill.set_priority(name, new.priority))
 
 
 async def require_task(service: Service, name: str) -> None:

@@ -5,6 +5,19 @@ create or replace function is_builtin(task text) returns boolean
 language sql immutable parallel safe
 return starts_with(task, 'batchmill.');
 
+-- The pipeline of a task is the part of its name before the first dot; a task without a dot has none.
+create or replace function pipeline_of(task text) returns text
+language sql immutable parallel safe
+return case when task like '%.%' then split_part(task, '.', 1) end;
+
+-- The template of a limit, if it has one: `task:a/key:k` belongs to `task:a/key:*`.
+create or replace function template_of(limit_name text) returns text
+language sql immutable parallel safe
+return case when limit_name like '%*' then null
+    when limit_name ~ '^(tenant|key|batch):' then split_part(limit_name, ':', 1) || ':*'
+    when limit_name ~ '^(task|pipeline):[^/]+/' then regexp_replace(limit_name, '^([a-z]+:[^/]+/[a-z]+:).*$', '\1*')
+end;
+
 -- Every limit that a job may count on, with its template, if any. A batch of a keyed task has several lanes,
 -- so a limit counts its jobs; a batch of another task has one lane, which counts them. Built-in tasks take no
 -- slots of the limits that are set for the user's own work.
@@ -23,7 +36,13 @@ begin atomic
         ('task:' || task || '/batch:' || batch_id::text, 'task:' || task || '/batch:*',
             batch_id is not null and key <> '')
     ) as fits (name, template, fit)
-    where fit;
+    where fit
+    union all
+    select 'pipeline:' || batchmill.pipeline_of(task) || scope || which,
+        case when scope <> '' then 'pipeline:' || batchmill.pipeline_of(task) || scope || '*' end
+    from (values ('', ''), ('/tenant:', tenant), ('/batch:', batch_id::text), ('/key:', nullif(key, '')))
+        as scopes (scope, which)
+    where batchmill.pipeline_of(task) is not null and which is not null;
 end;
 
 -- The names of all limits that these lanes may count on.
@@ -115,7 +134,7 @@ begin
     update limits m
     set declared_slots = t.slots, declared_rate = t.rate, declared_period = t.period,
         declared_paused = t.paused
-    from declared_by(template_name) t where m.template = template_name;
+    from declared_by(template_name) t where template_of(m.name) = template_name;
     if template_name ~ '^task:[^/]+/batch:\*$' then
         update lanes l
         set slots = lane_slots(l.task, l.batch_id)
@@ -175,7 +194,7 @@ begin
         paused = coalesce(set_limit.paused, limits.paused)
     returning * into changed;
     if alone then
-        perform spread_template(coalesce(changed.template, limit_name));
+        perform spread_template(coalesce(template_of(limit_name), limit_name));
         select * into changed from limits m where m.name = limit_name;
     end if;
     perform pg_notify('batchmill', 'work');

@@ -3,15 +3,15 @@
 
 -- Locks and returns lanes with work and room. In each task tenants take turns, and the lanes of a tenant that
 -- have waited longest come first. The number of lanes is half the room for jobs, because most lanes have
--- several jobs and a locked lane is unavailable to other workers. `ending` are lanes whose slots are about to
--- become free.
+-- several jobs and a locked lane is unavailable to other workers. If tasks have priorities, there are enough lanes
+-- of each task to fill the room, even if each has one job. `ending` are lanes whose slots are about to become free.
 create or replace function open_lanes(
     of_tasks text[], wants integer[], room integer, last_tenants text[], ending bigint[] default '{}'
 ) returns bigint[]
 language plpgsql as $$
 declare
     moment timestamptz := clock();
-    most integer := least((room + 1) / 2, 200);
+    most integer := least(case when have_priorities() then room else (room + 1) / 2 end, 200);
 begin
     perform unpark_lanes(of_tasks, last_tenants, ending, moment);
     perform wake_lanes(of_tasks, moment);
@@ -28,6 +28,10 @@ begin
                 for update skip locked) l
             limit least(w.want, most)) l);
 end $$;
+
+create or replace function have_priorities() returns boolean
+language sql stable
+return exists (select from tasks where priority <> 0);
 
 -- The tenants with work in open lanes of a task, in the order of their turns. Usually there is only one.
 create or replace function open_tenants(of_task text, last_tenant text, most integer) returns text[]

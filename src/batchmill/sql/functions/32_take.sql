@@ -55,16 +55,21 @@ language plpgsql as $$
 declare
     ordered_lanes bigint[];
     most_per_lane integer[];
+    ranks integer[];
+    tenants_by_rank integer[];
+    rank integer;
     share integer;
     room integer := d.want + d.prefetch;
     wants integer[] := d.wants;
-    tenants text[] := '{}';
-    shares integer[] := '{}';
+    tenants text[];
+    shares integer[];
     lane record;
     tenant_at integer;
     place integer;
     full_at integer;
     take integer;
+    -- Whether a lane of this rank has more jobs than its share. The next claim starts them before any lower task.
+    has_more boolean := false;
 begin
     job_ids := '{}';
     picks := '{}';
@@ -72,7 +77,8 @@ begin
     passed_over := false;
     last_tenant := d.last_tenant;
     last_tenants := coalesce(d.last_tenants, array_fill(''::text, array[cardinality(d.tasks)]));
-    select * into ordered_lanes, most_per_lane, share from lanes_in_turn(lane_ids, d, last_tenants);
+    select * into ordered_lanes, most_per_lane, ranks, tenants_by_rank
+    from lanes_in_turn(lane_ids, d, last_tenants);
 
     for lane in
         select s.*, array_position(d.tasks, s.task) as task_at, array(
@@ -83,13 +89,23 @@ begin
     loop
         take := 0;
         full_at := null;
+        if ranks[lane.task_at] is distinct from rank or share is null then
+            exit when has_more;
+            rank := ranks[lane.task_at];
+            share := ceil(room::float8 / tenants_by_rank[coalesce(rank, 1)]);
+            tenants := '{}';
+            shares := '{}';
+        end if;
         tenant_at := array_position(tenants, lane.tenant);
         if tenant_at is null then
             tenants := tenants || lane.tenant;
             shares := shares || share;
             tenant_at := cardinality(tenants);
         end if;
-        continue when shares[tenant_at] = 0;
+        if shares[tenant_at] = 0 then
+            has_more := has_more or lane.job_ids is not null;
+            continue;
+        end if;
         if lane.job_ids is not null then
             take := least(cardinality(lane.job_ids), wants[lane.task_at], room, shares[tenant_at]);
             if lane.slots is not null or lane.limit_places <> '{}' then
@@ -106,6 +122,8 @@ begin
                 continue;
             end if;
             take := greatest(take, 0);
+            has_more := has_more or (full_at is null and take = least(shares[tenant_at],
+                most_per_lane[array_position(ordered_lanes, lane.lane_id)]));
             foreach place in array lane.limit_places loop
                 free[place] := free[place] - take;
                 starts_by_limit[place] := starts_by_limit[place] + take;
@@ -150,20 +168,22 @@ begin
     where l.id = any (array[t.lane_id]);
 end $$;
 
--- Orders locked lanes by turn: the first lane of each tenant, then the second of each. The seed decides the
--- order of a tenant's tasks; within a task, the lane that was served longest ago comes first. Within a task,
--- tenants start after the one that the task served last; between tasks, after the one that was served last in
--- any task. `most_per_lane` is how many jobs each lane may start; `share` is a tenant's share of the room.
+-- Orders locked lanes by turn: lanes of the task with the highest priority come first; then the first lane of each
+-- tenant, then the second of each. The seed decides the order of a tenant's tasks; within a task, the lane
+-- that was served longest ago comes first. Within a task, tenants start after the one that the task served last;
+-- between tasks, after the one that was served last in any task. `most_per_lane` is how many jobs each lane may
+-- start. `ranks` has the place of each task in the order of priorities, from 1, or is null if all are equal.
+-- `tenants_by_rank` is how many tenants share the room at each rank.
 create or replace function lanes_in_turn(
     lane_ids bigint[], d demand, last_tenants text[], out ordered_lanes bigint[],
-    out most_per_lane integer[], out share integer
+    out most_per_lane integer[], out ranks integer[], out tenants_by_rank integer[]
 )
 language plpgsql as $$
 declare
     room integer := d.want + d.prefetch;
     alike boolean;
 begin
-    share := room;
+    tenants_by_rank := '{1}';
     if cardinality(lane_ids) = 1 then
         ordered_lanes := lane_ids;
         most_per_lane := array[room];
@@ -175,27 +195,47 @@ begin
     into ordered_lanes, alike from lanes where id = any (lane_ids);
     if alike then
         most_per_lane := array_fill(
-            jobs_per_lane(share, cardinality(ordered_lanes), d.prefetch), array[cardinality(ordered_lanes)]);
+            jobs_per_lane(room, cardinality(ordered_lanes), d.prefetch), array[cardinality(ordered_lanes)]);
         return;
     end if;
-    share := (
-        select ceil(room::numeric / count(distinct tenant)) from lanes where id = any (lane_ids));
-    select array_agg(id order by in_tenant, turn, tenant <= d.last_tenant, tenant),
-        array_agg(jobs_per_lane(share, of_tenant, d.prefetch)
-            order by in_tenant, turn, tenant <= d.last_tenant, tenant)
+    ranks := task_ranks(d);
+    tenants_by_rank := (
+        select array_agg(coalesce(n, 1) order by r.rank)
+        from generate_series(1, coalesce((select max(rank) from unnest(ranks) as rank), 1)) as r (rank)
+        left join (
+            select coalesce(ranks[array_position(d.tasks, task)], 1) as rank,
+                count(distinct tenant)::integer as n
+            from lanes where id = any (lane_ids) group by 1) used using (rank));
+    select array_agg(id order by rank, in_tenant, turn, tenant <= d.last_tenant, tenant),
+        array_agg(jobs_per_lane(ceil(room::float8 / tenants_by_rank[rank])::integer, of_tenant, d.prefetch)
+            order by rank, in_tenant, turn, tenant <= d.last_tenant, tenant)
     into ordered_lanes, most_per_lane
     from (
         select *, row_number() over (
             partition by task, in_tenant
             order by tenant <= last_tenants[array_position(d.tasks, task)], tenant) as turn
         from (
-            select id, tenant, task, count(*) over (partition by tenant)::integer as of_tenant,
-                row_number() over (partition by tenant order by in_task, hashtextextended(task, d.seed), id)
-                    as in_tenant
+            select id, tenant, task, rank, count(*) over (partition by rank, tenant)::integer as of_tenant,
+                row_number() over (
+                    partition by rank, tenant order by in_task, hashtextextended(task, d.seed), id) as in_tenant
             from (
-                select id, tenant, task,
+                select id, tenant, task, coalesce(ranks[array_position(d.tasks, task)], 1) as rank,
                     row_number() over (partition by tenant, task order by ready_at, id) as in_task
                 from lanes where id = any (lane_ids)) by_task) by_tenant) by_turn;
+end $$;
+
+-- The place of each demanded task in the order of priorities; null if all have the same priority. Every
+-- eighth claim of a worker ignores priorities, so that a task with a low priority does not starve.
+create or replace function task_ranks(d demand) returns integer[]
+language plpgsql stable as $$
+begin
+    if d.seed % 8 = 7 or not have_priorities() then
+        return null;
+    end if;
+    return array(
+        select dense_rank() over (order by coalesce(t.priority, 0) desc)::integer
+        from unnest(d.tasks) with ordinality as w (task, place)
+        left join tasks t on t.name = w.task order by w.place);
 end $$;
 
 -- A lane costs as much as several jobs, so each lane gets at least a few, even if there are many lanes. It

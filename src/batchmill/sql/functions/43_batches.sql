@@ -47,7 +47,9 @@ begin
         select id from limits where name = any (array(
             select 'batch:' || id from unnest(batch_ids) as id
             union
-            select 'task:' || task || '/batch:' || batch_id from lanes where batch_id = any (batch_ids)))
+            select kind || '/batch:' || batch_id
+            from lanes cross join unnest(array['task:' || task, 'pipeline:' || pipeline_of(task)]) as kind
+            where batch_id = any (batch_ids)))
         for update skip locked));
     delete from lanes where id = any (array(
         select id from lanes where batch_id = any (batch_ids) for update skip locked));

@@ -1,29 +1,48 @@
 -- Registering tasks and workers, and renewing leases.
 
--- If `is_entry` is null, a known task keeps its value, and a new task is not an entry point.
+-- If `is_entry` or `priority` is null, a known task keeps its value. A new task is then not an entry point, and its
+-- priority is 0. `pipeline` has the limits of the task's pipeline, if the code declares some.
 create or replace function register_task(
-    task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb,
-    is_entry boolean default null
+    task_name text, retry jsonb, keyed boolean, payload_limit integer, declared jsonb, is_entry boolean,
+    priority integer, pipeline jsonb
 ) returns void
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
-declare
-    scope text;
 begin
-    insert into tasks (name, retry, keyed, payload_limit, entry, registered_at)
+    insert into tasks (name, retry, keyed, payload_limit, entry, declared_priority, registered_at)
     values (task_name, register_task.retry, register_task.keyed, register_task.payload_limit,
-        coalesce(is_entry, false), clock())
+        coalesce(is_entry, false), coalesce(register_task.priority, 0), clock())
     on conflict (name) do update set retry = excluded.retry, keyed = excluded.keyed,
         payload_limit = excluded.payload_limit, entry = coalesce(is_entry, tasks.entry),
+        declared_priority = coalesce(register_task.priority, tasks.declared_priority),
         registered_at = excluded.registered_at
-    where (tasks.retry, tasks.keyed, tasks.payload_limit, tasks.entry)
+    where (tasks.retry, tasks.keyed, tasks.payload_limit, tasks.entry, tasks.declared_priority)
         is distinct from (excluded.retry, excluded.keyed, excluded.payload_limit,
-            coalesce(is_entry, tasks.entry));
-    foreach scope in array array['', '/batch:*', '/tenant:*', '/key:*'] loop
-        perform declare_limit('task:' || task_name || scope,
-            (declared -> scope ->> 'slots')::integer, (declared -> scope ->> 'rate')::integer,
-            (declared -> scope ->> 'period')::float8);
-    end loop;
+            coalesce(is_entry, tasks.entry), coalesce(register_task.priority, tasks.declared_priority));
+    perform declare_limits('task:' || task_name, declared);
+    if pipeline is not null then
+        perform declare_limits('pipeline:' || pipeline_of(task_name), pipeline);
+    end if;
+end $$;
+
+-- Declares the limits of a task or pipeline, by the suffix of their names.
+create or replace function declare_limits(prefix text, declared jsonb) returns void
+language sql
+begin atomic
+    select declare_limit(prefix || suffix, (declared -> suffix ->> 'slots')::integer,
+        (declared -> suffix ->> 'rate')::integer, (declared -> suffix ->> 'period')::float8)
+    from unnest(array['', '/batch:*', '/tenant:*', '/key:*']) as suffix;
+end;
+
+-- Overrides the priority that the code declares; null restores it. Returns the priority, or null if there is no such
+-- task.
+create or replace function set_priority(of_task text, of_priority integer) returns integer
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    changed integer;
+begin
+    update tasks set set_priority = of_priority where name = of_task returning priority into changed;
+    return changed;
 end $$;
 
 create or replace function register_worker(

@@ -120,20 +120,20 @@ begin
         perform hold_limits_still();
         delete from limits m where is_idle(m);
         perform spread_template(template) from (
-            select distinct template from limits m where is_outdated(m)) changed;
+            select distinct template_of(m.name) as template from limits m where is_outdated(m)) changed;
     end if;
 end $$;
 
 create or replace function is_outdated(m limits) returns boolean
 language sql stable
 return exists (
-    select from declared_by(m.template) t
+    select from declared_by(template_of(m.name)) t
     where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
         is distinct from (t.slots, t.rate, t.period, t.paused));
 
 create or replace function is_idle(m limits) returns boolean
 language sql stable
-return m.template is not null and m.running = 0 and not m.parked and not m.paused
+return template_of(m.name) is not null and m.running = 0 and not m.parked and not m.paused
     and m.set_slots is null and m.set_rate is null and not exists (
         select from unnest(m.started_at) as at where at > clock() - make_interval(secs => m.period));
 

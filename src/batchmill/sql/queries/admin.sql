@@ -230,7 +230,7 @@ left join (
 order by found.position
 
 -- name: tasks
-select name, keyed, payload_limit, registered_at from batchmill.tasks
+select name, keyed, payload_limit, priority, registered_at from batchmill.tasks
 where entry and not batchmill.is_builtin(name) order by name
 
 -- name: task_names

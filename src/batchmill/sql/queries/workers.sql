@@ -1,6 +1,9 @@
 -- name: register_task
 select batchmill.register_task(%(name)s, %(retry)s::jsonb, %(keyed)s, %(payload_limit)s::integer,
-    %(limits)s::jsonb, %(entry)s)
+    %(limits)s::jsonb, %(entry)s, %(priority)s::integer, %(pipeline)s::jsonb)
+
+-- name: set_priority
+select batchmill.set_priority(%(task)s, %(priority)s::integer)
 
 -- name: register_worker
 select batchmill.register_worker(%(name)s, %(version)s, %(tasks)s, %(concurrency)s::integer, %(lease)s::float8)
