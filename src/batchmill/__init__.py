@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from batchmill.client import Client
     from batchmill.domain.schedule import ScheduleRecord
     from batchmill.domain.task import Task
+    from batchmill.feed import Feed, FeedEvent
     from batchmill.fetch.address import Addresses
     from batchmill.fetch.fetcher import Fetcher
     from batchmill.fetch.limits import FetchLimits
@@ -84,6 +85,8 @@ _LATER = {
     "Addresses": "fetch.address",
     "Batch": "handles",
     "Client": "client",
+    "Feed": "feed",
+    "FeedEvent": "feed",
     "FetchLimits": "fetch.limits",
     "FetchResponse": "fetch.response",
     "Fetcher": "fetch.fetcher",
@@ -120,6 +123,8 @@ __all__ = [
     "DatabaseUnavailable",
     "EmbeddedError",
     "Event",
+    "Feed",
+    "FeedEvent",
     "FetchError",
     "FetchLimits",
     "FetchResponse",

@@ -13,11 +13,13 @@ from batchmill.controls.limits import LimitControls
 from batchmill.controls.schedules import ScheduleControls
 from batchmill.controls.webhooks import WebhookControls
 from batchmill.domain.batch import BatchRecord, parse_batch_id
+from batchmill.domain.feed import FeedKey
 from batchmill.domain.filter import Filter
 from batchmill.domain.job import JobLine
 from batchmill.domain.task import Place, Task
 from batchmill.engine import Engine
 from batchmill.errors import NotAnEntryPoint
+from batchmill.feed import Feed
 from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
 from batchmill.store.database import Database, PooledConnection
@@ -132,6 +134,12 @@ class Client:
 
     def batch(self, id: UUID | str) -> Batch:
         return Batch(self.engine, self.store, parse_batch_id(id))
+
+    def feed(
+        self, label: str | None = None, value: str | None = None, *, tenant: str | None = None
+    ) -> Feed:
+        """The events of all batches of the tenant in one order, or of those with this label."""
+        return Feed(self.engine, FeedKey.of(self.tenant or tenant or DEFAULT_TENANT, label, value))
 
     def job(self, id: int) -> JobHandle:
         return JobHandle(self.engine, self.store, id)

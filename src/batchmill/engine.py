@@ -68,7 +68,7 @@ class Engine:
             if not self.store.database.is_open:
                 await self.store.database.open()
                 self.listener = Listener(self.store.database)
-                self.hub = Hub(self.store.batches, self.listener)
+                self.hub = Hub(self.store.batches, self.store.feeds, self.listener)
 
     async def close(self) -> None:
         if self.store.database.is_open:

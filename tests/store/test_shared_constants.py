@@ -13,7 +13,7 @@ from batchmill import submission
 from batchmill.domain import quota
 from batchmill.domain.job import Claim
 from batchmill.domain.priority import PRIORITIES
-from batchmill.events import channel
+from batchmill.events import log
 from batchmill.store import errors, migrate, topics
 from tests.store.engine import Engine
 
@@ -77,4 +77,4 @@ def test_a_channel_renews_its_request_for_notifications_in_time(engine: Engine) 
     watched = engine.value(
         "select extract(epoch from watched_until - batchmill.clock()) from batchmill.batches"
     )
-    assert float(watched) / 2 > channel.WATCH_SECONDS
+    assert float(watched) / 2 > log.WATCH_SECONDS

@@ -131,7 +131,8 @@ async def test_many_reconnecting_followers_cause_few_queries(
     async with finished(mill, 400) as batch:
         log = await log_of(batch)
         monkeypatch.setattr(BatchStore, "events", counted)
-        own = Hub(mill.engine.store.batches, mill.engine.listener)
+        store = mill.engine.store
+        own = Hub(store.batches, store.feeds, mill.engine.listener)
         places = [random.Random(3).randrange(len(log)) for _ in range(300)]
         logs = await asyncio.gather(*(follow(own, batch, place) for place in places))
         await own.close()

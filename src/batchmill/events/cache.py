@@ -2,16 +2,15 @@
 
 import asyncio
 from collections import OrderedDict
-from uuid import UUID
+from collections.abc import Hashable
 
-from batchmill.domain.event import Event
 from batchmill.events import chunk
 from batchmill.events.chunk import Chunk
 from batchmill.events.entry import Entry
+from batchmill.events.log import Log, LogPage
 from batchmill.events.sharing import Shared, patiently
-from batchmill.store.batches import BatchStore, EventPage
 
-Key = tuple[UUID, int]
+Key = tuple[Hashable, int]
 
 KEPT = 64
 AT_ONCE = 2
@@ -21,51 +20,48 @@ class ChunkCache:
     """Reads each chunk once, even if many followers reconnect at the same time. These reads use few
     connections, so that live followers keep enough."""
 
-    def __init__(self, batches: BatchStore):
-        self._batches = batches
+    def __init__(self) -> None:
         self._chunks: OrderedDict[Key, Chunk] = OrderedDict()
         self._reads: Shared[Key, Chunk] = Shared()
         self._room = asyncio.Semaphore(AT_ONCE)
 
-    async def get(self, batch_id: UUID, place: int) -> Chunk:
+    async def get(self, log: Log, place: int) -> Chunk:
         """Returns a chunk to which no events are added any more."""
-        key = batch_id, place
+        key = log.key, place
         if (kept := self._chunks.get(key)) is None:
-            return await self._reads.get(key, lambda: self._read(key))
+            return await self._reads.get(key, lambda: self._read(log, place))
         self._chunks.move_to_end(key)
         return kept
 
-    def keep(self, batch_id: UUID, full: Chunk) -> None:
-        self._chunks[batch_id, full.place] = full
+    def keep(self, log: Log, full: Chunk) -> None:
+        self._chunks[log.key, full.place] = full
         if len(self._chunks) > KEPT:
             self._chunks.popitem(last=False)
 
-    def forget(self, batch_id: UUID) -> None:
-        for key in [key for key in self._chunks if key[0] == batch_id]:
+    def forget(self, log: Log) -> None:
+        for key in [key for key in self._chunks if key[0] == log.key]:
             del self._chunks[key]
 
     async def close(self) -> None:
         await self._reads.close()
 
-    async def _read(self, key: Key) -> Chunk:
-        batch_id, place = key
-
-        async def read() -> EventPage:
+    async def _read(self, log: Log, place: int) -> Chunk:
+        async def read() -> LogPage:
             async with self._room:
-                return await self._batches.events(batch_id, begin, chunk.SIZE)
+                return await log.read(begin, chunk.SIZE)
 
         begin = place * chunk.SIZE
-        found = laid_out((await patiently(read)).events, begin + chunk.SIZE + 1)
+        found = laid_out((await patiently(read)).entries, begin + chunk.SIZE + 1)
         if found.is_full:
-            self.keep(batch_id, found)
+            self.keep(log, found)
         return found
 
 
-def laid_out(events: list[Event], end: int) -> Chunk:
-    """Builds a chunk from the events after the last gap, up to the end of the chunk."""
+def laid_out(entries: list[Entry], end: int) -> Chunk:
+    """Builds a chunk from the entries after the last gap, up to the end of the chunk."""
     found = Chunk(end)
-    for event in events:
-        if event.number != found.next_number:
-            found = Chunk(event.number)
-        found.entries.append(Entry(event))
+    for entry in entries:
+        if entry.number != found.next_number:
+            found = Chunk(entry.number)
+        found.entries.append(entry)
     return found

@@ -1,4 +1,4 @@
-"""One batch's log in this process: read once for all followers."""
+"""A log in this process, of a batch or a feed: read once for all followers."""
 
 import asyncio
 from contextlib import ExitStack
@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from batchmill.domain.event import Event
 from batchmill.events import chunk
 from batchmill.events.cache import ChunkCache
 from batchmill.events.chunk import Chunk, place_after
 from batchmill.events.entry import Entry
+from batchmill.events.log import BatchLog, Log, LogPage
 from batchmill.events.sharing import Shared, patiently
-from batchmill.store import topics
-from batchmill.store.batches import BatchStore, EventPage
-from batchmill.store.listen import Listener
+from batchmill.store.listen import Listener, WakeUp
 
-# Postgres forgets after a minute that a batch is watched.
-WATCH_SECONDS = 20.0
 # The first event of a burst goes out at once, and the following ones together. Waking a follower
 # costs much more than sending it more events.
 PACE = 0.02
@@ -27,7 +23,6 @@ PACE = 0.02
 class Source:
     """The resources that all channels of a process share."""
 
-    batches: BatchStore
     listener: Listener
     cache: ChunkCache
     looks: asyncio.Semaphore
@@ -38,39 +33,37 @@ class Channel:
     """Reads events by number, so it misses none between old and live events. A wake-up only
     triggers a read. Events are kept in chunks; the newest chunk, the tail, grows."""
 
-    def __init__(self, source: Source, batch_id: UUID, last_event: int):
-        self.batch_id = batch_id
+    def __init__(self, source: Source, log: Log, last_number: int):
+        self.log = log
         self.followers = 0
         self._source = source
         # The last number read here, and the highest number known to exist.
-        self._head = place_after(last_event) * chunk.SIZE
-        self._known = last_event
+        self._head = place_after(last_number) * chunk.SIZE
+        self._known = last_number
         self._tail = Chunk(self._head + 1)
         self._has_ended = False
         self._trouble: Exception | None = None
         self._moved = asyncio.Event()
-        self._left = ExitStack()
-        self._wake_up = self._left.enter_context(
-            source.listener.subscribe(topics.batch_events(batch_id))
-        )
-        self._reading = asyncio.create_task(self._run(), name=f"batchmill.events {batch_id}")
+        self._wake_up = WakeUp()
+        self._topics: dict[str, ExitStack] = {}
+        self._reading = asyncio.create_task(self._run(), name=f"batchmill.events {log.key}")
 
     @property
     def is_broken(self) -> bool:
         return self._trouble is not None
 
     def close(self) -> asyncio.Task[Any]:
-        self._left.close()
+        self._subscribe(set())
         self._reading.cancel()
         return self._reading
 
-    def note_last_event(self, last_event: int | None) -> None:
-        """Takes in the last event number that a query returned, or None if the batch is missing.
-        Triggers a read if this channel may be out of date."""
-        if last_event == self._head == self._known:
+    def note_last_number(self, last_number: int | None) -> None:
+        """Takes in the last number that a query returned, or None if the log is missing. Triggers a
+        read if this channel may be out of date."""
+        if last_number == self._head == self._known:
             return
-        if last_event is not None and last_event > self._head:
-            self._known = max(self._known, last_event)
+        if last_number is not None and last_number > self._head:
+            self._known = max(self._known, last_number)
             self._has_ended = False
         self._wake_up.set()
 
@@ -93,16 +86,7 @@ class Channel:
         place = place_after(number)
         if place == self._tail.place:
             return self._tail.after(number)
-        return (await self._source.cache.get(self.batch_id, place)).after(number)
-
-    async def state(self, number: int) -> tuple[int, Entry]:
-        """Returns the current state of the batch, and the event number to continue from."""
-        while True:
-            reached, state = await self._source.states.get(self.batch_id, self._read_state)
-            # The query is shared, and may have started before this number existed.
-            if not reached < number <= self._known:
-                self.note_last_event(reached)
-                return reached, state
+        return (await self._source.cache.get(self.log, place)).after(number)
 
     def fail(self, error: Exception) -> None:
         self._trouble = error
@@ -118,9 +102,9 @@ class Channel:
     async def _read_watched(self) -> None:
         # Watch before the read, so that events committed after the read wake this channel.
         if self._source.listener.can_listen:
-            await patiently(self._watch)
+            self._subscribe(await patiently(self._watch))
         loop = asyncio.get_running_loop()
-        until = loop.time() + WATCH_SECONDS
+        until = loop.time() + self.log.watch_seconds
         while (left := until - loop.time()) > 0:
             while await self._look():
                 pass
@@ -142,46 +126,68 @@ class Channel:
         self._take(seen, known_before=before[1])
         if (self._head, self._known, self._has_ended) != before:
             self._wake()
-        return self._head < seen.last_event
+        return self._head < seen.last_number
 
-    def _take(self, seen: EventPage, known_before: int) -> None:
-        for event in seen.events:
-            self._append(event)
-        if not seen.events:
-            self._jump_to(seen.last_event)
+    def _take(self, seen: LogPage, known_before: int) -> None:
+        for entry in seen.entries:
+            self._append(entry)
+        if not seen.entries:
+            self._jump_to(seen.last_number)
         # A higher number known before this read no longer exists, for example after a failover.
         was_updated = self._known != known_before
-        self._known = max(seen.last_event, self._known if was_updated else 0)
+        self._known = max(seen.last_number, self._known if was_updated else 0)
         self._has_ended = seen.is_finished and self._head == self._known
 
-    def _append(self, event: Event) -> None:
+    def _append(self, entry: Entry) -> None:
         if self._tail.is_full:
-            self._source.cache.keep(self.batch_id, self._tail)
-        if self._tail.is_full or event.number != self._tail.next_number:
-            self._tail = Chunk(event.number)
-        self._tail.entries.append(Entry(event))
-        self._head = event.number
+            self._source.cache.keep(self.log, self._tail)
+        if self._tail.is_full or entry.number != self._tail.next_number:
+            self._tail = Chunk(entry.number)
+        self._tail.entries.append(entry)
+        self._head = entry.number
 
-    def _jump_to(self, last_event: int) -> None:
+    def _jump_to(self, last_number: int) -> None:
         """Skips to the end of the log. Either the next events were pruned, or the log is shorter
         than before, as after a failover to a server that lacks the last events."""
-        if last_event != self._head:
-            self._source.cache.forget(self.batch_id)
-            self._tail = Chunk(last_event + 1)
-            self._head = last_event
+        if last_number != self._head:
+            self._source.cache.forget(self.log)
+            self._tail = Chunk(last_number + 1)
+            self._head = last_number
 
     def _wake(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def _watch(self) -> None:
-        async with self._source.looks:
-            await self._source.batches.watch(self.batch_id)
+    def _subscribe(self, topics: set[str]) -> None:
+        for topic in self._topics.keys() - topics:
+            self._topics.pop(topic).close()
+        for topic in topics - self._topics.keys():
+            self._topics[topic] = ExitStack()
+            self._topics[topic].enter_context(self._source.listener.subscribe(topic, self._wake_up))
 
-    async def _read_on(self) -> EventPage:
+    async def _watch(self) -> set[str]:
         async with self._source.looks:
-            return await self._source.batches.events(self.batch_id, self._head, chunk.SIZE)
+            return await self.log.watch()
+
+    async def _read_on(self) -> LogPage:
+        async with self._source.looks:
+            return await self.log.read(self._head, chunk.SIZE)
+
+
+class BatchChannel(Channel):
+    """The channel of a batch, which also has the state of the batch."""
+
+    log: BatchLog
+
+    async def state(self, number: int) -> tuple[int, Entry]:
+        """Returns the current state of the batch, and the event number to continue from."""
+        while True:
+            reached, state = await self._source.states.get(self.log.batch_id, self._read_state)
+            # The query is shared, and may have started before this number existed.
+            if not reached < number <= self._known:
+                self.note_last_number(reached)
+                return reached, state
 
     async def _read_state(self) -> tuple[int, Entry]:
-        state = await patiently(lambda: self._source.batches.state(self.batch_id))
-        return state.number, Entry(state)
+        state = await patiently(lambda: self.log.batches.state(self.log.batch_id))
+        return state.number, Entry.of_batch(state)

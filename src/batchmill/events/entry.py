@@ -7,7 +7,14 @@ from batchmill.domain.event import Event
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """`encoded` is what streams send. The first stream that needs it encodes the event."""
+    """`number` is the event's place in its log, and `id` what streams send for it. `encoded` is the
+    event in their format. The first stream that needs it encodes the event."""
 
     event: Event
+    number: int
+    id: str
     encoded: bytes | None = None
+
+    @classmethod
+    def of_batch(cls, event: Event) -> "Entry":
+        return cls(event, event.number, str(event.number))

@@ -1,33 +1,30 @@
-"""A reader of a batch's log, with its position."""
+"""Readers of a log, each with its position."""
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from typing import Self
+from typing import Generic, Self, TypeVar
 from uuid import UUID
 
 from batchmill.domain.batch import BatchRecord
-from batchmill.events.channel import Channel
+from batchmill.events.channel import BatchChannel, Channel
 from batchmill.events.entry import Entry
+from batchmill.events.log import GONE, FeedLog
+
+AnyChannel = TypeVar("AnyChannel", bound=Channel)
 
 
-class Follower:
+class Follower(ABC, Generic[AnyChannel]):
     """Use `with follower:` and call `next()` until it returns an empty list.
 
-    Its only state is an event number, so an interrupted `next()` loses nothing.
+    Its only state is a number, so an interrupted `next()` loses nothing.
     """
 
-    def __init__(self, entering: AbstractContextManager[Channel], batch: BatchRecord, after: int):
+    # True if there was nothing to follow when the follower was created.
+    is_over = False
+
+    def __init__(self, entering: AbstractContextManager[AnyChannel], after: int):
         self.number = after
-        self._batch = batch
         self._entering = entering
-
-    @property
-    def batch_id(self) -> UUID:
-        return self._batch.id
-
-    @property
-    def is_over(self) -> bool:
-        """True if the batch had finished and had no more events when the follower was created."""
-        return self._batch.is_finished and self.number == self._batch.last_event
 
     def __enter__(self) -> Self:
         self._channel = self._entering.__enter__()
@@ -36,12 +33,26 @@ class Follower:
     def __exit__(self, *exc: object) -> None:
         self._entering.__exit__(None, None, None)
 
+    @abstractmethod
     async def next(self) -> list[Entry]:
-        """Waits for the next events and returns them. Returns none once the batch has ended.
+        """Waits for the next events and returns them. Returns none once the log has ended."""
 
-        If the next events were pruned, or `number` is beyond the end of the log, it returns the
-        current state of the batch and continues with the events after that.
-        """
+
+class BatchFollower(Follower[BatchChannel]):
+    def __init__(
+        self, entering: AbstractContextManager[BatchChannel], batch: BatchRecord, after: int
+    ):
+        super().__init__(entering, after)
+        self._batch = batch
+        self.is_over = batch.is_finished and after == batch.last_event
+
+    @property
+    def batch_id(self) -> UUID:
+        return self._batch.id
+
+    async def next(self) -> list[Entry]:
+        """If the next events were pruned, or `number` is beyond the end of the log, it returns the
+        current state of the batch and continues with the events after that."""
         if not await self._channel.has_more(self.number):
             return []
         if found := await self._channel.after(self.number):
@@ -49,3 +60,23 @@ class Follower:
             return found
         self.number, entry = await self._channel.state(self.number)
         return [entry]
+
+
+class FeedFollower(Follower[Channel]):
+    """A feed does not end: batches may join it at any time."""
+
+    def __init__(self, entering: AbstractContextManager[Channel], log: FeedLog, after: int):
+        super().__init__(entering, after)
+        self._log = log
+
+    async def next(self) -> list[Entry]:
+        """If `number` is beyond the end of the feed, it returns the event `feed_restarted`, and
+        continues with the first event."""
+        while await self._channel.has_more(self.number):
+            if not (found := await self._channel.after(self.number)):
+                self.number = 0
+                return [self._log.restarted()]
+            self.number += len(found)
+            if shown := [entry for entry in found if entry.event is not GONE]:
+                return shown
+        return []

@@ -1,18 +1,21 @@
-"""Serves all followers of a process, with one reader for each batch."""
+"""Serves all followers of a process, with one reader for each batch and each feed."""
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+from batchmill.domain.feed import FeedKey, FeedPosition
 from batchmill.errors import MillClosed
 from batchmill.events.cache import ChunkCache
-from batchmill.events.channel import Channel, Source
-from batchmill.events.follower import Follower
+from batchmill.events.channel import BatchChannel, Channel, Source
+from batchmill.events.follower import BatchFollower, FeedFollower
+from batchmill.events.log import BatchLog, FeedLog, Log
 from batchmill.events.sharing import Shared, end, patiently
 from batchmill.store.batches import BatchStore
+from batchmill.store.feeds import FeedStore
 from batchmill.store.listen import Listener
 
 log = logging.getLogger("batchmill.events")
@@ -25,28 +28,32 @@ JOINS_AT_ONCE = 4
 # Many clients reconnect, or fetch the end of a batch, at the same time. A channel stays open this
 # long without followers, so that they share its events.
 LINGER = 2.0
+# Beyond the end of every feed.
+UNKNOWN = 2**62
+
+AnyChannel = TypeVar("AnyChannel", bound=Channel)
 
 
 class Hub:
-    """Opens one channel for each followed batch, which reads each event once for all followers.
+    """Opens one channel for each followed log, which reads each event once for all followers.
 
     One query for all batches runs every second, in case a notification was lost. It runs four times
     a second where notifications are not available, for example through PgBouncer.
     """
 
-    def __init__(self, batches: BatchStore, listener: Listener):
-        self._source = Source(
-            batches, listener, ChunkCache(batches), asyncio.Semaphore(LOOKS_AT_ONCE), Shared()
-        )
+    def __init__(self, batches: BatchStore, feeds: FeedStore, listener: Listener):
+        self._batches = batches
+        self._feeds = feeds
+        self._source = Source(listener, ChunkCache(), asyncio.Semaphore(LOOKS_AT_ONCE), Shared())
         self._joins = asyncio.Semaphore(JOINS_AT_ONCE)
-        self._channels: dict[UUID, Channel] = {}
+        self._channels: dict[Hashable, Channel] = {}
         self._polling: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[Any]] = set()
         self._is_closed = False
 
     async def follow(
         self, batch_id: UUID, after: int = 0, viewer: BatchStore | None = None
-    ) -> Follower:
+    ) -> BatchFollower:
         """Follows a batch. Raises NotFound if `viewer` cannot see it."""
         if viewer is not None:
             # The viewer waits for its own share of the connections. In a shared queue, it would
@@ -54,14 +61,26 @@ class Hub:
             batch = await viewer.get(batch_id)
         else:
             async with self._joins:
-                batch = await self._source.batches.get(batch_id)
-        return Follower(self.channel(batch.id, batch.last_event), batch, after)
+                batch = await self._batches.get(batch_id)
+        log = BatchLog(self._batches, batch.id)
+        return BatchFollower(self._channel(BatchChannel, log, batch.last_event), batch, after)
+
+    async def follow_feed(self, key: FeedKey, after: FeedPosition | None) -> FeedFollower:
+        """Follows a feed from the beginning, or after an event."""
+        async with self._joins:
+            last = await self._feeds.open(key)
+        seconds = POLL if self._source.listener.can_listen else POLL_WITHOUT_NOTIFY
+        log = FeedLog(self._feeds, last.feed, seconds)
+        number = 0 if after is None else after.number if after.feed == last.feed else UNKNOWN
+        return FeedFollower(self._channel(Channel, log, last.number), log, number)
 
     @contextmanager
-    def channel(self, batch_id: UUID, last_event: int) -> Iterator[Channel]:
-        """Opens the channel of a batch. `last_event` comes from a query that just ran."""
-        channel = self._opened(batch_id, last_event)
-        channel.note_last_event(last_event)
+    def _channel(
+        self, kind: Callable[[Source, Any, int], AnyChannel], log: Log, last_number: int
+    ) -> Iterator[AnyChannel]:
+        """Opens the channel of a log. `last_number` comes from a query that just ran."""
+        channel = self._opened(kind, log, last_number)
+        channel.note_last_number(last_number)
         channel.followers += 1
         try:
             yield channel
@@ -81,12 +100,14 @@ class Hub:
         await self._source.cache.close()
         await self._source.states.close()
 
-    def _opened(self, batch_id: UUID, last_event: int) -> Channel:
+    def _opened(
+        self, kind: Callable[[Source, Any, int], AnyChannel], log: Log, last_number: int
+    ) -> AnyChannel:
         if self._is_closed:
             raise MillClosed("The mill is closed.")
-        channel = self._channels.get(batch_id)
+        channel: Any = self._channels.get(log.key)
         if channel is None or channel.is_broken:
-            channel = self._channels[batch_id] = Channel(self._source, batch_id, last_event)
+            channel = self._channels[log.key] = kind(self._source, log, last_number)
         if self._polling is None:
             self._polling = asyncio.create_task(self._poll(), name="batchmill.events poll")
         return channel
@@ -97,8 +118,8 @@ class Hub:
 
     def _shut(self, channel: Channel) -> None:
         self._end_later(channel.close())
-        if self._channels.get(channel.batch_id) is channel:
-            del self._channels[channel.batch_id]
+        if self._channels.get(channel.log.key) is channel:
+            del self._channels[channel.log.key]
         if not self._channels and self._polling is not None:
             self._polling.cancel()
             self._end_later(self._polling)
@@ -119,8 +140,9 @@ class Hub:
                 )
 
     async def _look_at_all(self) -> None:
-        asked = list(self._channels)
-        seen = await self._source.batches.last_events(asked)
+        # The channels of feeds poll by themselves.
+        asked = [key for key in self._channels if isinstance(key, UUID)]
+        seen = await self._batches.last_events(asked)
         for batch_id in asked:
             if (channel := self._channels.get(batch_id)) is not None:
-                channel.note_last_event(seen.get(batch_id))
+                channel.note_last_number(seen.get(batch_id))

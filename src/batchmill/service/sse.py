@@ -160,7 +160,7 @@ class EventStream(Streamed):
     def __init__(
         self,
         streams: Streams,
-        follower: Follower,
+        follower: Follower[Any],
         frames: Frames | None,
         tenant: str | None,
         key: str | None,

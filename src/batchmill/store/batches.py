@@ -1,6 +1,6 @@
 """Batches: reading them and their events, cancelling, retrying and deleting them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -88,7 +88,8 @@ class BatchStore:
         found = await self._database.rows("events_after", batch=id, after=after, count=count)
         if not found:
             raise no_such_batch(id)
-        return EventPage(found[0]["last_event"], found[0]["is_finished"], [*_events(found)])
+        events = [event_in(row) for row in found if row["number"] is not None]
+        return EventPage(found[0]["last_event"], found[0]["is_finished"], events)
 
     async def last_events(self, ids: Sequence[UUID]) -> dict[UUID, int]:
         """The numbers of the last events of these batches."""
@@ -122,18 +123,16 @@ def no_such_batch(id: UUID) -> NotFound:
     return NotFound(f"There is no batch {id}.")
 
 
-def _events(rows: list[dict[str, Any]]) -> Iterator[Event]:
-    for row in rows:
-        if row["number"] is not None:
-            yield Event(
-                row["batch_id"],
-                row["number"],
-                row["type"],
-                row["job_id"],
-                row["position"],
-                row["data"] or {},
-                row["at"],
-            )
+def event_in(row: dict[str, Any]) -> Event:
+    return Event(
+        row["batch_id"],
+        row["number"],
+        row["type"],
+        row["job_id"],
+        row["position"],
+        row["data"] or {},
+        row["at"],
+    )
 
 
 def _record(row: dict[str, Any]) -> BatchRecord:

@@ -6,6 +6,7 @@ from batchmill.store.artifacts import ArtifactStore
 from batchmill.store.attempts import AttemptStore
 from batchmill.store.batches import BatchStore
 from batchmill.store.database import Database, PooledDatabase, TenantDatabase, Timeouts
+from batchmill.store.feeds import FeedStore
 from batchmill.store.jobs import JobStore
 from batchmill.store.keys import KeyStore
 from batchmill.store.limits import LimitStore
@@ -85,6 +86,10 @@ class EngineStore(Store):
     @cached_property
     def keys(self) -> KeyStore:
         return KeyStore(self.database)
+
+    @cached_property
+    def feeds(self) -> FeedStore:
+        return FeedStore(self.database)
 
     @cached_property
     def overview(self) -> OverviewStore:

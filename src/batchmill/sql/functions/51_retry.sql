@@ -73,7 +73,7 @@ begin
     )
     update batches
     set failed = failed - cardinality(retried), state = 'processing', finished_at = null,
-        last_event = last_event + 1 + cardinality(retried),
+        last_event = last_event + 1 + cardinality(retried), begun_by = pg_current_xact_id(),
         generation = generation + (batch.finished_at is not null)::integer
     where id = batch.id;
     -- A finished batch runs its callback again.
@@ -163,5 +163,6 @@ begin
     delete from requests where batch_id = of_batch;
     perform give_up_artifacts_of(of_batch);
     delete from notifications where batch_id = of_batch;
+    delete from feed_batches where batch_id = of_batch;
     delete from batches where id = of_batch;
 end $$;

@@ -76,7 +76,10 @@ begin
         delete from batches where id in (
             select id from batches where expires_at < clock() and finished_at is not null
             limit 10000 for update skip locked)
-        returning id)
+        returning id
+    ), of_feeds as (
+        delete from feed_batches where batch_id in (select id from gone)
+    )
     select count(*) into deleted from gone;
     delete from requests where expires_at < clock();
     delete from notifications where expires_at < clock();
@@ -108,6 +111,7 @@ begin
         where batch_id is not null and slots is distinct from lane_slots(task, batch_id)
         for update skip locked);
     delete from statistics where minute < clock() - interval '30 days';
+    perform tidy_feeds();
 end $$;
 
 -- Repairs limits that a batch created while their template changed, and drops unused limits that templates
