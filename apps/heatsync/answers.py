@@ -1,19 +1,15 @@
 """Responses of the API: `success`, and the error if it is false."""
 
 import math
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 from fastapi import Request, Response
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from apps.heatsync.settings import MEGABYTE
 from batchmill import NotFound
-from batchmill.service.json import parsed
-from batchmill.service.problems import problem_of
-from batchmill.service.requests import bounded, guarded, require_sound
+from batchmill.service import FileTooLarge, GuardedRoute, problem_of
 
 MOST_BYTES = 65_536
 
@@ -25,18 +21,6 @@ class Refusal(Exception):
         super().__init__(message)
         body = {"success": False, "error": error, "message": message}
         self.answer = JSONResponse(body, status, retry_headers(wait))
-
-
-class SmallRequest(Request):
-    """Limits the size of a body that is read at once. Forms are streamed and have other limits."""
-
-    async def body(self) -> bytes:
-        if not hasattr(self, "_body"):
-            self._body = b"".join([chunk async for chunk in bounded(self.stream(), MOST_BYTES)])
-        return self._body
-
-    async def json(self) -> Any:
-        return parsed(await self.body())
 
 
 async def answer_unknown_route(request: Request, error: Exception) -> Response:
@@ -53,32 +37,28 @@ async def answer_unknown_route(request: Request, error: Exception) -> Response:
     )
 
 
-class ApiRoute(APIRoute):
-    """Answers every error in the format of the API."""
+class ApiRoute(GuardedRoute):
+    """Answers every error in the format of the API. Visitors have no key."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
+    anonymous = True
+    max_body = MOST_BYTES
 
-        async def handle_with_errors(request: Request) -> Response:
-            try:
-                require_sound(request)
-                answer = await handle(SmallRequest(request.scope, request.receive))
-            except Refusal as refusal:
-                answer = refusal.answer
-            except Exception as error:
-                answer = error_response(error, self.path)
-            return guarded(answer)
-
-        return handle_with_errors
+    def error_response(self, error: Exception) -> Response:
+        return error_response(error, self.path)
 
 
 def error_response(error: Exception, path: str) -> JSONResponse:
+    if isinstance(error, Refusal):
+        return error.answer
+    if isinstance(error, FileTooLarge):
+        message = f"{error.file_name} is larger than {error.limit // MEGABYTE} MB."
+        return Refusal("PDF_TOO_LARGE", message, status=413).answer
     problem = problem_of(error)
     if isinstance(error, NotFound) or problem.status == 404:
         what = "Result" if "/result/" in path else "Job" if "/jobs/" in path else "Batch"
         return JSONResponse({"success": False, "error": f"{what} not found"}, 404)
     body = {"success": False, "error": problem.code.upper(), "message": problem.detail}
-    return JSONResponse(body, problem.status, retry_headers(problem.retry_after))
+    return JSONResponse(body, problem.status, problem.headers)
 
 
 def retry_headers(seconds: float | None) -> dict[str, str]:

@@ -8,8 +8,7 @@ from apps.heatsync.samples import make_meet, samples
 from apps.heatsync.schedule import merged
 from apps.heatsync.tasks import mill, receive
 from batchmill import Batch, WorkerOptions
-from batchmill.cli.follow import follow
-from batchmill.cli.output import note, out, table
+from batchmill.cli import follow_batch, note, out, table
 
 SEED = 1
 PAGE = "http://127.0.0.1:8300/batches/"
@@ -29,7 +28,7 @@ async def main() -> None:
     note(f"Searching sample heat sheets for {swimmer}, with an embedded PostgreSQL server.")
     async with mill.running(WorkerOptions(name="demo", grace=5)):
         batch = await mill.submit(receive, await sheets(swimmer))
-        await follow(batch, json=False)
+        await follow_batch(batch)
         show(batch, merged([job async for job in batch.jobs()]))
 
 

@@ -1,16 +1,15 @@
 """Mails when a batch is done. Strangers choose the addresses, so there are limits."""
 
-from apps.heatsync import tables
 from apps.heatsync.answers import Refusal
-from batchmill import Batch, Mill
-from batchmill.domain.notification import EMAIL
+from apps.heatsync.settings import MailSettings
+from batchmill import Batch, Conflict, Mill
 
 MOST_ADDRESSES = 5
 
 
 def is_set_up(mill: Mill) -> bool:
     """A mail needs the public URL of this server, because it exists to deliver the link."""
-    return EMAIL in mill.engine.builtin_tasks and mill.engine.notifying.public_url is not None
+    return mill.sends_mail and MailSettings.read().public_url is not None
 
 
 async def add_recipient(mill: Mill, batch: Batch, email: str) -> None:
@@ -21,15 +20,11 @@ async def add_recipient(mill: Mill, batch: Batch, email: str) -> None:
             "This server does not send email. Copy the link instead.",
             status=503,
         )
-    await mill.engine.targets.check([email], (await batch.get()).tenant)
-    async with tables.transaction(mill) as conn:
-        # This locks the batch, so that concurrent requests are counted one after the other.
-        await tables.one(conn, "notify", batch=batch.id, email=email)
-        row = await tables.one(conn, "count_notified", batch=batch.id)
-        if row and row["count"] > MOST_ADDRESSES:
-            raise Refusal(
-                "TOO_MANY_ADDRESSES",
-                f"The limit of {MOST_ADDRESSES} email addresses is reached. Share the link "
-                "instead.",
-                status=409,
-            )
+    try:
+        await batch.notify(email, at_most=MOST_ADDRESSES)
+    except Conflict:
+        raise Refusal(
+            "TOO_MANY_ADDRESSES",
+            f"The limit of {MOST_ADDRESSES} email addresses is reached. Share the link instead.",
+            status=409,
+        ) from None

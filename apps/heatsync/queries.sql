@@ -59,12 +59,6 @@ on conflict do nothing returning code, extraction
 insert into heatsync.askers (batch_id, user_agent, referrer, client_address)
 values (%(batch)s, %(user_agent)s, %(referrer)s, %(client_address)s)
 
--- name: notify
-select batchmill.notify_batch(%(batch)s, array[%(email)s])
-
--- name: count_notified
-select count(*) from batchmill.notifications where batch_id = %(batch)s
-
 -- name: forget
 with old_askers as (
     delete from heatsync.askers where created_at < clock_timestamp() - make_interval(days => %(days)s::integer)

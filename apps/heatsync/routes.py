@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from apps.heatsync import extractions, mail, tables, visitors
@@ -11,17 +11,14 @@ from apps.heatsync.answers import ApiRoute, Refusal
 from apps.heatsync.calendar import calendar, is_timed
 from apps.heatsync.discover import sheets_at
 from apps.heatsync.estimate import seconds_for
-from apps.heatsync.form import Form, is_url
+from apps.heatsync.form import SheetForm, is_url
 from apps.heatsync.retries import require_retries_left
 from apps.heatsync.schedule import merged
 from apps.heatsync.stream import EventTranslator
 from apps.heatsync.tasks import download, mill, pages, receive, settings
 from apps.heatsync.views import state_of
-from batchmill import Batch, BatchRecord, BatchState, JobRecord, NotFound
-from batchmill.service import AnyService, client_address
-from batchmill.service.routes.batches import IdempotencyKey
-from batchmill.service.routes.events import number_of
-from batchmill.submission import BatchOptions
+from batchmill import Batch, BatchOptions, BatchRecord, BatchState, JobRecord, NotFound
+from batchmill.service import EventStreams, IdempotencyKey, LastEventId, Viewer, client_address
 
 router = APIRouter(prefix="/api", route_class=ApiRoute)
 
@@ -32,6 +29,8 @@ FIRST_STAGES = (receive.name, download.name)
 LABELS = {"title": "Your heat sheets"}
 LONGEST_TEXT = 500
 BATCH = "/batch/{id}"
+# Anyone who has the id of a batch may follow it.
+EVERYONE = Viewer(mill, None)
 
 
 class NotifyBody(BaseModel):
@@ -64,7 +63,7 @@ async def all_of(batch: Batch) -> list[JobRecord]:
 @router.post("/batch/extract")
 async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None) -> dict[str, Any]:
     visitor = await visitors.tenant_of(mill, request)
-    form = Form(request, mill, settings, visitor)
+    form = SheetForm(request, mill, settings, visitor)
     options: BatchOptions = {"labels": LABELS, "tenant": visitor}
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
@@ -77,7 +76,7 @@ async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None
             if not batch.is_existing:
                 await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
         if batch.is_existing:
-            await form.drop()
+            await form.discard()
     return {
         "success": True,
         "batchId": batch.id,
@@ -98,16 +97,9 @@ def asker_of(request: Request) -> dict[str, str]:
 
 
 @router.get(BATCH + "/stream")
-async def follow_batch(
-    service: AnyService,
-    batch: OurBatch,
-    after: Annotated[str | None, Query()] = None,
-    last_event_id: Annotated[str | None, Header()] = None,
-) -> Response:
-    known = number_of(last_event_id or after or "0")
-    return await service.streams.follow(
-        mill, batch.id, known, frames=EventTranslator(mill, batch).frames
-    )
+async def follow_batch(streams: EventStreams, batch: OurBatch, after: LastEventId) -> Response:
+    translator = EventTranslator(mill, batch)
+    return await streams.follow(EVERYONE, batch.id, after, show=translator.show)
 
 
 @router.get(BATCH)

@@ -8,9 +8,8 @@ from apps.heatsync.codes import code_of, is_retriable
 from apps.heatsync.schedule import results_of, schedule, source
 from apps.heatsync.views import CANCELLED, STAGES, result_fields, state_of, swimmer_of
 from batchmill import Batch, Event, JobRecord, Mill
-from batchmill.service import sse
 
-Translated = tuple[str, dict[str, Any]]
+Shown = tuple[str, dict[str, Any]]
 
 
 class EventTranslator:
@@ -20,16 +19,11 @@ class EventTranslator:
         self._mill = mill
         self._batch = batch
 
-    async def frames(self, events: list[Event]) -> list[bytes]:
-        return [await self._frame(event) for event in events]
-
-    async def _frame(self, event: Event) -> bytes:
+    async def show(self, event: Event) -> Shown:
         type, data = await self._translate(event)
-        return sse.written(
-            event.number, type, {"type": type, "eventId": event.number, **about(event), **data}
-        )
+        return type, {"type": type, "eventId": event.number, **about(event), **data}
 
-    async def _translate(self, event: Event) -> Translated:
+    async def _translate(self, event: Event) -> Shown:
         match event.type:
             case "batch_started" | "batch_retried":
                 return "batch_started", await self._started()
@@ -91,7 +85,7 @@ def about(event: Event) -> dict[str, Any]:
     return {"jobId": event.job_id, "sequence": event.position + 1}
 
 
-def translate(event: Event) -> Translated:
+def translate(event: Event) -> Shown:
     """Translates an event that needs no lookup."""
     if event.type == "job_cancelled":
         return "job_failed", failure(CANCELLED.code, CANCELLED.message, 0)

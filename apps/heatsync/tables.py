@@ -8,8 +8,7 @@ from weakref import WeakSet
 
 from psycopg import AsyncConnection
 
-from batchmill import Client
-from batchmill.store.queries import queries_in
+from batchmill import Client, queries_in
 
 QUERIES = queries_in((files("apps.heatsync") / "queries.sql").read_text())
 # The same as for batches.

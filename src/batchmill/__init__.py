@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from batchmill.domain.artifact import Artifact, ArtifactRecord
+from batchmill.domain.artifact import Artifact, ArtifactRecord, safe_name
 from batchmill.domain.batch import BatchRecord, BatchState, BatchSummary
 from batchmill.domain.cron import Missed
 from batchmill.domain.event import Event
@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     from batchmill.handles import Batch, JobHandle, Results
     from batchmill.job import Job, SyncJob
     from batchmill.mill import Mill
-    from batchmill.submission import Item
+    from batchmill.store.queries import queries_in
+    from batchmill.submission import BatchOptions, Item, JobOptions
     from batchmill.worker.options import WorkerOptions
     from batchmill.worker.worker import Worker
 
@@ -84,15 +85,17 @@ if TYPE_CHECKING:
 _LATER = {
     "Addresses": "fetch.address",
     "Batch": "handles",
+    "BatchOptions": "submission",
     "Client": "client",
+    "FetchLimits": "fetch.limits",
     "Feed": "feed",
     "FeedEvent": "feed",
-    "FetchLimits": "fetch.limits",
     "FetchResponse": "fetch.response",
     "Fetcher": "fetch.fetcher",
     "Item": "submission",
     "Job": "job",
     "JobHandle": "handles",
+    "JobOptions": "submission",
     "Mill": "mill",
     "Results": "handles",
     "ScheduleRecord": "domain.schedule",
@@ -100,6 +103,7 @@ _LATER = {
     "Task": "domain.task",
     "Worker": "worker.worker",
     "WorkerOptions": "worker.options",
+    "queries_in": "store.queries",
 }
 
 __all__ = [
@@ -113,6 +117,7 @@ __all__ = [
     "BadStatus",
     "BadUrl",
     "Batch",
+    "BatchOptions",
     "BatchRecord",
     "BatchState",
     "BatchSummary",
@@ -143,6 +148,7 @@ __all__ = [
     "JobFailed",
     "JobHandle",
     "JobLine",
+    "JobOptions",
     "JobRecord",
     "JobState",
     "KeyRecord",
@@ -190,6 +196,8 @@ __all__ = [
     "WebhookRecord",
     "Worker",
     "WorkerOptions",
+    "queries_in",
+    "safe_name",
 ]
 
 

@@ -16,6 +16,7 @@ from batchmill.domain.batch import BatchRecord, parse_batch_id
 from batchmill.domain.feed import FeedKey
 from batchmill.domain.filter import Filter
 from batchmill.domain.job import JobLine
+from batchmill.domain.notification import EMAIL
 from batchmill.domain.task import Place, Task
 from batchmill.engine import Engine
 from batchmill.errors import NotAnEntryPoint
@@ -176,6 +177,11 @@ class Client:
     @cached_property
     def webhooks(self) -> WebhookControls:
         return WebhookControls(self.engine, self.store, self.tenant)
+
+    @property
+    def sends_mail(self) -> bool:
+        """Whether this process is configured to send mail."""
+        return EMAIL in self.engine.builtin_tasks
 
     @property
     def signer(self) -> Signer:

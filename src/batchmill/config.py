@@ -148,6 +148,7 @@ class ServiceSettings(EnvironmentSettings):
     max_request: Bytes = 10_240 * MEGABYTE
     max_parts: Count = 1_000
     link_seconds: Seconds = 3_600
+    session_seconds: Seconds = 7 * 86_400
     keep_alive: Seconds = 15
     patience: Seconds = 30
     streams_per_process: CountOrZero = 10_000

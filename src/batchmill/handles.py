@@ -9,7 +9,7 @@ from uuid import UUID
 from batchmill.domain.batch import BatchRecord
 from batchmill.domain.event import Event
 from batchmill.domain.job import JobRecord, JobState
-from batchmill.domain.notification import NotificationRecord, written_targets
+from batchmill.domain.notification import MOST_TARGETS, NotificationRecord, written_targets
 from batchmill.engine import Engine
 from batchmill.errors import JobCancelled, JobFailed, NotFound
 from batchmill.events.sharing import patiently
@@ -158,12 +158,13 @@ class Batch:
         await self._engine.open()
         return await self._store.batches.retry(self.id)
 
-    async def notify(self, *targets: str) -> list[NotificationRecord]:
+    async def notify(self, *targets: str, at_most: int = MOST_TARGETS) -> list[NotificationRecord]:
         """Notifies these URLs and mail addresses when the batch finishes, or at once if it has
-        finished. Returns all notifications of the batch."""
+        finished. Returns all notifications of the batch. Raises Conflict if there would be more
+        than `at_most`; 20 is the limit for every batch."""
         written = written_targets(targets)
         await self._engine.targets.check(written, (await self.get()).tenant)
-        await self._store.notifications.add(self.id, written)
+        await self._store.notifications.add(self.id, written, at_most)
         return await self.notifications()
 
     async def notifications(self) -> list[NotificationRecord]:

@@ -14,7 +14,7 @@ from fastapi import FastAPI, HTTPException, Response
 from batchmill import Event, Mill
 from batchmill.config import ServiceSettings
 from batchmill.domain.key import Scope
-from batchmill.service import AnyService, service_router, sse
+from batchmill.service import EventStreams, Viewer, service_router
 from tests.service.conftest import OPTIONS, running
 from tests.service.tools import finished, problem, submitted
 
@@ -108,13 +108,13 @@ async def test_an_application_can_encode_events_without_losing_any(
     settings = ServiceSettings(keep_alive=0.01)
     app.include_router(service_router(shop, settings=settings, worker=OPTIONS))
 
-    async def slowly(events: list[Event]) -> list[bytes]:
-        await asyncio.sleep(0.05)
-        return [sse.written(event.number, "custom", {"was": event.type}) for event in events]
+    async def slowly(event: Event) -> tuple[str, Any]:
+        await asyncio.sleep(0.02)
+        return "custom", {"was": event.type}
 
     @app.get("/custom/{id}")
-    async def follow(service: AnyService, id: UUID) -> Response:
-        return await service.streams.follow(shop, id, 0, frames=slowly)
+    async def follow(streams: EventStreams, id: UUID) -> Response:
+        return await streams.follow(Viewer(shop, None), id, show=slowly)
 
     async with running(app) as client:
         batch = await submitted(client, "double", [1, 2, 3])

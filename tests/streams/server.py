@@ -7,15 +7,22 @@ import argparse
 import asyncio
 from typing import Annotated
 
-from fastapi import FastAPI, Header
+from fastapi import APIRouter, FastAPI, Header, Response
 from fastapi.responses import HTMLResponse
 
 from batchmill import Mill
 from batchmill.config import ServiceSettings
 from batchmill.domain.event import LAST_EVENTS, STATE_SYNC
 from batchmill.domain.outcome import STATE_AFTER
-from batchmill.service import create_app
-from batchmill.service.links import Viewer, viewer_by_key_or_link
+from batchmill.service import (
+    ByKeyOrLink,
+    EventStreams,
+    GuardedRoute,
+    LastEventId,
+    Viewer,
+    create_app,
+)
+from batchmill.service.links import viewer_by_key_or_link
 from batchmill.service.server import serve_app
 
 SETTINGS = ServiceSettings()
@@ -36,6 +43,20 @@ def app_of(mill: Mill, settings: ServiceSettings) -> FastAPI:
         return Viewer(mill.as_tenant(x_tenant) if x_tenant else mill, None)
 
     app.dependency_overrides[viewer_by_key_or_link] = caller
+
+    router = APIRouter(route_class=GuardedRoute)
+
+    @router.get("/feed")
+    async def feed(
+        streams: EventStreams,
+        viewer: ByKeyOrLink,
+        after: LastEventId,
+        label: str | None = None,
+        value: str | None = None,
+    ) -> Response:
+        return await streams.follow(viewer, viewer.client.feed(label, value), after)
+
+    app.include_router(router)
 
     @app.get("/clients")
     async def clients() -> int:

@@ -2,12 +2,14 @@
 
 import asyncio
 import random
+import signal
 from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing, suppress
 from typing import Any
 from uuid import UUID
 
+import httpx
 import psycopg
 import pytest
 
@@ -15,6 +17,7 @@ from batchmill import Batch, Feed, FeedEvent, InvalidInput, Job, Mill, Permanent
 from batchmill.domain.feed import NO_BATCH, RESTARTED
 from tests.library.tools import echo_on, one, rows
 from tests.postgres import PgBouncer, with_database
+from tests.streams.processes import ServerProcess
 from tests.streams.work import log_of, working
 
 LABEL = ("upload", "u-1")
@@ -322,3 +325,63 @@ async def test_a_feed_works_without_notifications_behind_pgbouncer(
         batch = await mill.submit(gate.task, [1, 2], labels=LABELS)
         gate.release(2)
         assert numbers(await following) == {batch.id: [*range(1, 9)]}
+
+
+# Over HTTP
+
+
+async def test_a_client_survives_kills_of_the_server_without_a_gap(mill: Mill, dsn: str) -> None:
+    async with ServerProcess(dsn) as server, working(mill, workers=2) as gate:
+        jobs, count = 3, 30
+        total = count * (2 + jobs * 3)
+        client = asyncio.create_task(follow(server, total))
+        batches: list[Batch] = []
+        for number in range(count):
+            batches.append(await mill.submit(gate.task, range(jobs), labels=LABELS))
+            gate.release(jobs)
+            if number % 10 == 5:
+                await server.end(signal.SIGKILL)
+                await server.start()
+        received = await client
+        feed = await whole(mill.feed(*LABEL))
+    assert [id for id, _ in received] == [id for id, _ in feed]
+    assert [name for _, name in received] == [event.type for _, event in feed]
+    assert numbers(feed) == {batch.id: [*range(1, 3 + jobs * 3)] for batch in batches}
+
+
+async def follow(server: ServerProcess, total: int) -> list[tuple[str, str]]:
+    """Reads the stream like a browser: it reconnects with the id of the last event."""
+    received: list[tuple[str, str]] = []
+    async with httpx.AsyncClient(timeout=30) as http:
+        while len(received) < total:
+            headers = {"Last-Event-ID": received[-1][0]} if received else {}
+            with suppress(httpx.TransportError):
+                async with aclosing(frames(server, http, headers)) as found:
+                    async for frame in found:
+                        received.append(frame)
+                        if len(received) == total:
+                            break
+            await asyncio.sleep(0.02)
+    return received
+
+
+async def frames(
+    server: ServerProcess, http: httpx.AsyncClient, headers: dict[str, str]
+) -> AsyncGenerator[tuple[str, str]]:
+    url = f"{server.url}/feed?label={LABEL[0]}&value={LABEL[1]}"
+    async with http.stream("GET", url, headers=headers) as answer:
+        assert answer.status_code == 200
+        id = name = ""
+        async for line in answer.aiter_lines():
+            if line.startswith("id: "):
+                id = line.removeprefix("id: ")
+            elif line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                yield id, name
+
+
+async def test_a_malformed_id_is_answered_with_an_error(mill: Mill, dsn: str) -> None:
+    async with ServerProcess(dsn) as server, httpx.AsyncClient() as http:
+        answer = await http.get(f"{server.url}/feed", headers={"Last-Event-ID": "x"})
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")

@@ -16,6 +16,7 @@ NAMES = [
     "BadStatus",
     "BadUrl",
     "Batch",
+    "BatchOptions",
     "BatchRecord",
     "BatchState",
     "BatchSummary",
@@ -26,6 +27,8 @@ NAMES = [
     "DatabaseUnavailable",
     "EmbeddedError",
     "Event",
+    "Feed",
+    "FeedEvent",
     "FetchError",
     "FetchLimits",
     "FetchResponse",
@@ -44,6 +47,7 @@ NAMES = [
     "JobFailed",
     "JobHandle",
     "JobLine",
+    "JobOptions",
     "JobRecord",
     "JobState",
     "KeyRecord",
@@ -91,6 +95,8 @@ NAMES = [
     "WebhookRecord",
     "Worker",
     "WorkerOptions",
+    "queries_in",
+    "safe_name",
 ]
 
 DRAWN = re.compile(r"^    ((?:[│ ] {3})*)(?:[├└]── )?([A-Z]\w+)", re.MULTILINE)

@@ -13,7 +13,7 @@ The code is for programs. The message is shown to end users unchanged.
 
 from collections.abc import Sequence
 
-from batchmill.errors import Permanent
+from batchmill import Permanent
 
 
 class HeatSyncError(Permanent):

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from batchmill.cli.follow import follow
+from batchmill.cli.follow import follow_batch
 from batchmill.cli.output import note, out, span, stacked, table
 from batchmill.cli.session import Session
 from batchmill.config import Settings
@@ -23,7 +23,7 @@ async def demo(session: Session) -> None:
     note(beginning(mill.settings))
     async with mill.running(WorkerOptions(name="demo", grace=5)):
         batch = await mill.submit(work.fetch, work.addresses(), expires_in=KEPT_FOR)
-        await follow(batch, json=False)
+        await follow_batch(batch)
         results = await batch.results()
     out().print(stacked(draw(batch, results)))
 

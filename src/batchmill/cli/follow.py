@@ -25,7 +25,7 @@ class Display(Protocol):
     def ended(self, batch: BatchRecord) -> None: ...
 
 
-async def follow(batch: Batch, *, json: bool, after: int = 0) -> BatchRecord:
+async def follow_batch(batch: Batch, *, json: bool = False, after: int = 0) -> BatchRecord:
     """Returns the batch after it has ended."""
     record = await batch.get()
     async with display_of(record, json=json) as display:

@@ -10,7 +10,7 @@ import typer
 
 from batchmill.cli.completion import complete_task
 from batchmill.cli.exits import ExitCode
-from batchmill.cli.follow import exit_code_for, follow
+from batchmill.cli.follow import exit_code_for, follow_batch
 from batchmill.cli.output import note, print_json
 from batchmill.cli.parsing import parse_duration, parse_moment, parse_pairs
 from batchmill.cli.session import Session
@@ -129,7 +129,7 @@ async def submit_batch(
     if not wait:
         session.show({"batch_id": batch.id, "existing": batch.is_existing}, lambda _: str(batch.id))
         return ExitCode.DONE
-    ended = await follow(batch, json=session.json)
+    ended = await follow_batch(batch, json=session.json)
     suggest_retry(ended)
     return exit_code_for(ended)
 

@@ -3,7 +3,7 @@ from typing import Annotated
 import typer
 
 from batchmill.cli.exits import ExitCode
-from batchmill.cli.follow import exit_code_for, follow
+from batchmill.cli.follow import exit_code_for, follow_batch
 from batchmill.cli.output import note
 from batchmill.cli.session import Session
 from batchmill.domain.batch import BatchRecord
@@ -21,7 +21,7 @@ async def watch(
     if after and not session.json:
         raise InvalidInput("--after needs --json: the progress bars are computed from all events.")
     async with session.mill as mill:
-        ended = await follow(mill.batch(batch), json=session.json, after=after)
+        ended = await follow_batch(mill.batch(batch), json=session.json, after=after)
     suggest_retry(ended)
     return exit_code_for(ended)
 

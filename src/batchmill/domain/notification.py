@@ -13,6 +13,8 @@ from batchmill.errors import InvalidInput
 WEBHOOK = "batchmill.webhook"
 EMAIL = "batchmill.email"
 EVENT_TYPE = "batch.finished"
+# Of one batch. The SQL function `add_notifications` has the same limit.
+MOST_TARGETS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,27 @@
-"""The caller of a request: its key, its scopes, and the addresses it may call from."""
+"""The caller of a request: with a key, with the session cookie of a page, or local without both."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection
 
 from batchmill.client import Client
 from batchmill.domain.key import Key, Scope
-from batchmill.errors import Forbidden, NotAuthenticated, QuotaExceeded
+from batchmill.errors import Forbidden, InvalidLink, NotAuthenticated, QuotaExceeded
 from batchmill.service.addresses import counted_as, is_loopback
 from batchmill.service.service import Service, of_request
+from batchmill.service.sessions import (
+    OWN_SITES,
+    Session,
+    SessionToken,
+    require_csrf_token,
+    require_own_site,
+    start_session,
+    token_in,
+)
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 # Admin keys of this tenant belong to the operators of the system.
@@ -25,20 +34,21 @@ FORWARDED = (
     "x-coming-from", "x-envoy-", "x-forwarded", "x-host", "x-original-", "x-originating-ip",
     "x-proxyuser-ip", "x-real-ip", "x-remote-", "x-rewrite-url", "x-sucuri-", "x-vercel-",
 )  # fmt: skip
-# Values of Sec-Fetch-Site for requests from this service's own pages or directly from the user.
-OWN_SITES = ("same-origin", "none")
 
 bearer = HTTPBearer(auto_error=False, description="A key created by `batchmill keys create`.")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`client` acts as the caller's tenant; routes have no other access to jobs."""
+    """Who sent a request. `client` submits and reads as the caller's tenant, under row-level
+    security. `key` is the id of the key, or None for a local caller without one. `csrf_token` is
+    set if the request came with a session cookie."""
 
     client: Client
     tenant: str
     scopes: frozenset[Scope]
     key: str | None
+    csrf_token: str | None = None
 
     def require(self, scope: Scope, tenant: str | None = None) -> None:
         if scope not in self.scopes and Scope.ADMIN not in self.scopes:
@@ -50,34 +60,82 @@ class Caller:
 async def caller_of(request: Request) -> Caller:
     """Authenticates the request once and stores the result in its state."""
     if not hasattr(request.state, "batchmill_caller"):
-        given = await bearer(request)
-        request.state.batchmill_caller = await _admit(request, given and given.credentials)
+        request.state.batchmill_caller = await _authenticated(request)
     return request.state.batchmill_caller
 
 
-async def _admit(request: Request, given: str | None) -> Caller:
-    service = of_request(request)
-    address = client_address(request)
-    key = Key.read(given) if given else None
-    if given and key is None:
+async def sign_in(request: Request, response: Response, key: str) -> Caller:
+    """Checks a key and starts a session: the response sets the cookies. Attempts with wrong keys
+    are limited like other requests with wrong keys."""
+    require_own_site(request)
+    caller = await _by_key(request, key)
+    assert caller.key is not None
+    await start_session(request, response, caller.key)
+    return caller
+
+
+async def _authenticated(request: Request) -> Caller:
+    if (given := await bearer(request)) is not None:
+        return await _by_key(request, given.credentials)
+    if (token := token_in(request, of_request(request))) is not None:
+        return await _by_session(request, token)
+    return await _without_key(request)
+
+
+async def _by_key(request: Request, given: str) -> Caller:
+    service, key, address = of_request(request), Key.read(given), client_address(request)
+    if key is None:
         raise NotAuthenticated("This is not a valid key: keys begin with bm_.")
 
-    async def admit() -> Any:
+    async def look() -> Any:
         # Read the tenant here: while this request waited, another one may have looked up the key.
-        tenant = key and service.guesses.tenant_of(key)
         return await service.mill.engine.store.keys.admit(
-            key and key.id, key and key.digest, tenant=tenant, address=counted_as(address)
+            key.id, key.digest, tenant=service.guesses.tenant_of(key), address=counted_as(address)
         )
 
-    if key is None:
-        found = await admit()
-        _require_served_without_key(request, is_open=found is not None)
-    else:
-        found = await service.guesses.look_up(address, key, admit)
+    found = await service.guesses.look_up(address, key, look)
     if found is None:
         raise NotAuthenticated(
             "This key is not valid: it was revoked, has expired or does not exist."
         )
+    return _caller(service, found)
+
+
+async def _by_session(request: Request, token: SessionToken) -> Caller:
+    """The key of a session is checked on every request, so revoking the key ends the session."""
+    service, address = of_request(request), client_address(request)
+
+    async def look() -> Any:
+        session = await Session.read(token.text, service.mill.signer)
+        found = await service.mill.engine.store.keys.admit_session(
+            session.key, tenant=service.guesses.tenant_of(token), address=counted_as(address)
+        )
+        if found is None:
+            raise NotAuthenticated("The key of this session was revoked or has expired.")
+        return {**found, "csrf_token": session.csrf}
+
+    try:
+        found = await service.guesses.look_up(address, token, look)
+    except InvalidLink:
+        # Browsers also send cookies that a server on another port has set.
+        return await _without_key(request)
+    require_csrf_token(request, found["csrf_token"])
+    return _caller(service, found)
+
+
+async def _without_key(request: Request) -> Caller:
+    service, address = of_request(request), counted_as(client_address(request))
+    found = await service.mill.engine.store.keys.admit(None, None, tenant=None, address=address)
+    # It is admitted until the first key is created.
+    if found is None:
+        raise NotAuthenticated("Send a key: Authorization: Bearer bm_…")
+    if service.settings.require_key:
+        raise NotAuthenticated("Send a key. Create one with `batchmill keys create`.")
+    require_local(request)
+    return _caller(service, found)
+
+
+def _caller(service: Service, found: dict[str, Any]) -> Caller:
     if found["retry_after"] is not None:
         raise QuotaExceeded(
             "This tenant has reached its quota of requests per minute.",
@@ -89,16 +147,8 @@ async def _admit(request: Request, given: str | None) -> Caller:
         tenant=found["tenant"],
         scopes=frozenset(Scope(scope) for scope in found["scopes"]),
         key=found["key"],
+        csrf_token=found.get("csrf_token"),
     )
-
-
-def _require_served_without_key(request: Request, *, is_open: bool) -> None:
-    """`is_open` is true until the first key is created."""
-    if not is_open:
-        raise NotAuthenticated("Send a key: Authorization: Bearer bm_…")
-    if of_request(request).settings.require_key:
-        raise NotAuthenticated("Send a key. Create one with `batchmill keys create`.")
-    require_local(request)
 
 
 def require_local(request: Request) -> None:
@@ -143,10 +193,11 @@ def peer_of(connection: HTTPConnection) -> str:
 
 
 def recognised(connection: HTTPConnection, service: Service) -> str | None:
-    """The tenant of its key, if the key was valid recently. Does not query the database."""
+    """The tenant of its key or session, if that was valid recently. Does not query the database."""
     scheme, _, given = connection.headers.get("authorization", "").partition(" ")
-    key = Key.read(given) if scheme.lower() == "bearer" else None
-    return service.guesses.tenant_of(key) if key else None
+    by_key = scheme.lower() == "bearer"
+    credential = Key.read(given) if by_key else token_in(connection, service)
+    return service.guesses.tenant_of(credential) if credential else None
 
 
 def with_scope(scope: Scope, tenant: str | None = None) -> Any:

@@ -1,112 +1,147 @@
-"""A form with files: each file becomes a job. The job's payload is the field `payload`, with the
-file added under its part's name. All other fields are options of the batch."""
+"""Forms: text fields, which are held in memory, and files, which are stored while they arrive."""
 
-import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from functools import partial
-from io import BytesIO
-from typing import Any, TypeVar
+from typing import NamedTuple, Self
+from urllib.parse import parse_qs
 
 from fastapi import Request
 
+from batchmill.client import Client
 from batchmill.domain.artifact import ArtifactRecord
-from batchmill.service.caller import Caller
-from batchmill.service.faults import validated
-from batchmill.service.json import parsed, whole_value
+from batchmill.errors import ArtifactTooLarge
 from batchmill.service.multipart import Fields, Part, Reader, boundary_of
-from batchmill.service.problems import BadRequest
-from batchmill.service.requests import MOST_OPTIONS, SMALL, bounded, most_payload
-from batchmill.service.schemas import BatchOptionsBody
+from batchmill.service.problems import BadRequest, TooLarge
+from batchmill.service.requests import bounded
 from batchmill.service.service import of_request
-from batchmill.submission import Blocks, Item, Slow
 
-T = TypeVar("T")
+WITHOUT_FILES = "application/x-www-form-urlencoded"
+MOST_TEXT = 1_048_576
+
+
+class FileTooLarge(ArtifactTooLarge):
+    """A file of a form is larger than the `limit` in bytes; `file_name` is its name."""
+
+    def __init__(self, file_name: str, limit: int):
+        super().__init__(f"{file_name} is larger than the limit of {limit:,} bytes.")
+        self.file_name = file_name
+        self.limit = limit
+
+
+class FormFile(NamedTuple):
+    """A stored file, and the name of the field that it was sent in."""
+
+    field: str
+    record: ArtifactRecord
 
 
 class Form:
-    def __init__(self, request: Request, caller: Caller):
-        service = of_request(request)
+    """A form of a request, with or without files.
+
+        form = Form(request, caller.client, fields={"title"}, files={"notes"}, max_files=10)
+        async with form.read():
+            notes = [Note(form.fields["title"], file.record.reference) for file in form.files]
+            batch = await caller.client.submit(count_words, notes)
+
+    The files are deleted if the block raises, and by `discard`: use it if an idempotent submit
+    returned an existing batch. Fields and files with other names are ignored. `max_file` and
+    `max_bytes` limit each file and the whole body; the settings of the service are the default.
+    `media_type` is the type of all files; by default, each file has the type that the client sent.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        client: Client,
+        *,
+        fields: Collection[str] = (),
+        files: Collection[str] = (),
+        max_files: int = 100,
+        max_file: int | None = None,
+        max_bytes: int | None = None,
+        media_type: str | None = None,
+        tenant: str | None = None,
+    ):
+        settings = of_request(request).settings
+        self.fields = Fields(MOST_TEXT)
+        self.files_sent = 0
         self._request = request
-        self._caller = caller
-        self._settings = service.settings
-        self._reading = service.reading
-        self._files: list[tuple[str, ArtifactRecord]] = []
-        self._fields = Fields(min(MOST_OPTIONS, self._settings.max_body))
-        self._payload = Fields(min(most_payload(service), self._settings.max_body))
+        self._artifacts = client.artifacts
+        self._field_names = fields
+        self._file_names = files
+        self._max_files = max_files
+        self._max_file = max_file or settings.max_file
+        self._max_bytes = max_bytes or settings.max_request
+        self._max_parts = settings.max_parts
+        self._media_type = media_type
+        self._tenant = tenant
+        self._stored: list[FormFile] = []
+
+    @property
+    def files(self) -> list[FormFile]:
+        """The stored files. Raises TooLarge if more than `max_files` were sent: `files_sent` is
+        their number."""
+        if self.files_sent > self._max_files:
+            raise TooLarge(f"The form has {self.files_sent} files. The limit is {self._max_files}.")
+        return self._stored
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[BatchOptionsBody]:
-        """Stores the files. Deletes all of them if the block raises."""
-        boundary = boundary_of(self._request.headers["content-type"])
-        chunks = bounded(self._request.stream(), self._settings.max_request)
+    async def read(self) -> AsyncIterator[Self]:
         try:
-            async for part in Reader(chunks, boundary, self._settings.max_parts).parts():
-                await self._take(part)
-            if not self._files:
-                raise BadRequest("The form has no file. For jobs without files, send JSON.")
-            await self._with_payload(require_object)
-            yield _options(self._fields)
+            kind = self._request.headers.get("content-type", "")
+            if not kind or kind.lower().startswith(WITHOUT_FILES):
+                await self._take_text()
+            else:
+                await self._take_parts(boundary_of(kind))
+            yield self
         except BaseException:
-            await self.drop()
+            await self.discard()
             raise
 
-    async def drop(self) -> None:
-        while self._files:
-            await self._drop_last()
+    async def discard(self) -> None:
+        """Deletes the stored files."""
+        while self._stored:
+            await self._discard_last()
 
-    def items(self) -> Blocks:
-        return Blocks(self._blocks(), large=len(self._files) * self._payload.size > SMALL)
+    async def _discard_last(self) -> None:
+        await self._artifacts.delete(self._stored.pop().record.id)
 
-    async def _blocks(self) -> AsyncIterator[list[Any]]:
-        """One payload at a time, held as text, because Python objects may take much more memory."""
-        for name, file in self._files:
-            yield [Slow(partial(self._give_item, name, file))]
+    async def _take_text(self) -> None:
+        """Reads a form without files, as `curl -d` sends it."""
+        sent = b"".join([chunk async for chunk in bounded(self._request.stream(), MOST_TEXT)])
+        try:
+            found = parse_qs(sent.decode(errors="replace"), max_num_fields=self._max_parts)
+        except ValueError:
+            raise BadRequest(
+                f"The form has too many fields: the limit is {self._max_parts}."
+            ) from None
+        self.fields |= {name: found[name][0] for name in self._field_names if name in found}
 
-    async def _give_item(self, name: str, file: ArtifactRecord, function: Callable[[Any], T]) -> T:
-        return await self._with_payload(lambda payload: function(_item(payload, name, file)))
-
-    async def _with_payload(self, function: Callable[[Any], T]) -> T:
-        text = self._payload.get("payload", "{}").encode()
-        read = partial(whole_value, BytesIO(text), len(text))
-        return await self._reading.slow(self._caller.tenant, read).given_to(function)
+    async def _take_parts(self, boundary: bytes) -> None:
+        chunks = bounded(self._request.stream(), self._max_bytes)
+        async for part in Reader(chunks, boundary, self._max_parts).parts():
+            await self._take(part)
 
     async def _take(self, part: Part) -> None:
-        if part.file_name is None:
-            await (self._payload if part.name == "payload" else self._fields).take(part)
+        # Browsers send a part with an empty file name when the user chose no file.
+        if part.name in self._file_names and part.file_name:
+            await self._take_file(part, part.file_name)
+        elif part.name in self._field_names and part.file_name is None:
+            await self.fields.take(part)
+
+    async def _take_file(self, part: Part, file_name: str) -> None:
+        """Files over `max_files` are counted, but not stored."""
+        self.files_sent += 1
+        if self.files_sent > self._max_files:
             return
-        self._files.append((part.name, await self._store(part)))
-        if not part.file_name and not self._files[-1][1].size:
-            # Browsers send an empty part when the user chose no file.
-            await self._drop_last()
-
-    async def _drop_last(self) -> None:
-        await self._caller.client.artifacts.delete(self._files.pop()[1].id)
-
-    async def _store(self, part: Part) -> ArtifactRecord:
-        return await self._caller.client.artifacts.save(
-            part.file_name or part.name,
-            part.chunks,
-            media_type=part.media_type,
-            at_most=self._settings.max_file,
-        )
-
-
-def require_object(payload: Any) -> None:
-    if not isinstance(payload, dict):
-        raise BadRequest("The field payload must be a JSON object.")
-
-
-def _item(payload: dict[str, Any], name: str, file: ArtifactRecord) -> Item:
-    # The digest omits the file's id, because the same file gets a new id when it is sent again.
-    digest = json.dumps([payload, name, file.name, file.sha256], sort_keys=True)
-    return Item({**payload, name: file.reference}, digest=digest)
-
-
-def _options(fields: Fields) -> BatchOptionsBody:
-    return validated(BatchOptionsBody, {name: _value(text) for name, text in fields.items()})
-
-
-def _value(text: str) -> Any:
-    """Form fields are text. That suffices for names and numbers; labels and lists are JSON."""
-    return parsed(text.encode()) if text.lstrip().startswith(("{", "[")) else text
+        try:
+            record = await self._artifacts.save(
+                file_name,
+                part.chunks,
+                media_type=self._media_type or part.media_type,
+                tenant=self._tenant,
+                at_most=self._max_file,
+            )
+        except ArtifactTooLarge:
+            raise FileTooLarge(file_name, self._max_file) from None
+        self._stored.append(FormFile(part.name, record))

@@ -5,10 +5,9 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
-from batchmill.domain.key import Key
 from batchmill.errors import QuotaExceeded
 from batchmill.service.slowing import Slowing
 
@@ -18,6 +17,14 @@ log = logging.getLogger("batchmill.service")
 REMEMBERED_SECONDS = 600.0
 MOST_REMEMBERED = 10_000
 LINE_SECONDS = 60.0
+
+
+class Credential(Protocol):
+    """A key or a session cookie, as it was sent."""
+
+    @property
+    def digest(self) -> bytes: ...
+
 
 Lookup = Callable[[], Awaitable[Mapping[str, Any] | None]]
 
@@ -40,12 +47,12 @@ class Guesses:
         self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
         self._clock = clock
 
-    def tenant_of(self, key: Key) -> str | None:
+    def tenant_of(self, key: Credential) -> str | None:
         """The tenant of the key, if the key was valid recently."""
         until, tenant = self._valid.get(key.digest, (0.0, None))
         return tenant if until >= self._clock() else None
 
-    async def look_up(self, address: str, key: Key, look: Lookup) -> Any:
+    async def look_up(self, address: str, key: Credential, look: Lookup) -> Any:
         """Calls `look` and returns its answer. None means that the key is not valid."""
         if self.tenant_of(key) is None:
             # Parallel requests with one key count as one try: the first one looks it up for all.
@@ -57,7 +64,7 @@ class Guesses:
         self._note(address, key, found)
         return found
 
-    async def _guess(self, address: str, key: Key, look: Lookup) -> Any:
+    async def _guess(self, address: str, key: Credential, look: Lookup) -> Any:
         """Counts the try before the lookup, so that parallel tries count too."""
         if (wait := self._tries.allow(address)) is not None:
             raise TooManyTries(
@@ -73,7 +80,7 @@ class Guesses:
         self._note(address, key, found)
         return found
 
-    def _note(self, address: str, key: Key, found: Mapping[str, Any] | None) -> None:
+    def _note(self, address: str, key: Credential, found: Mapping[str, Any] | None) -> None:
         self._valid.pop(key.digest, None)
         if found is not None:
             self._valid[key.digest] = (self._clock() + REMEMBERED_SECONDS, found["tenant"])

@@ -27,14 +27,27 @@ LinkSeconds = Annotated[
 ]
 
 
+async def signed_url(
+    request: Request, caller: Caller, route: str, seconds: float | None = None, **params: Any
+) -> str:
+    """A link to a GET route that works without a key for `seconds`, with the caller's read access.
+
+    `route` is the name of the route, and `params` are those of its path. The route takes `viewer:
+    ByKeyOrLink`. The signature covers the path, and no query parameters of your own.
+    """
+    settings = of_request(request).settings
+    path = request.url_for(route, **{name: str(value) for name, value in params.items()}).path
+    signed = await caller.client.signer.sign(
+        "GET", path, caller.tenant, seconds or settings.link_seconds
+    )
+    return f"{settings.public_url or ''}{path}?{urlencode(signed)}"
+
+
 async def signed_link(
     request: Request, caller: Caller, route: str, id: UUID, seconds: float | None
 ) -> schemas.Link:
-    settings = of_request(request).settings
-    path = request.url_for(route, id=str(id)).path
-    lasts = seconds or settings.link_seconds
-    signed = await caller.client.signer.sign("GET", path, caller.tenant, lasts)
-    return schemas.Link(url=f"{settings.public_url or ''}{path}?{urlencode(signed)}", seconds=lasts)
+    lasts = seconds or of_request(request).settings.link_seconds
+    return schemas.Link(url=await signed_url(request, caller, route, lasts, id=id), seconds=lasts)
 
 
 class Viewer(NamedTuple):

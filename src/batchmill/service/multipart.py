@@ -148,7 +148,7 @@ def boundary_of(content_type: str) -> bytes:
     kind, options = parse_options_header(content_type)
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 0 < len(boundary) <= MOST_BOUNDARY_BYTES:
-        raise BadRequest("Send JSON, or a multipart form with a boundary of 1 to 70 characters.")
+        raise BadRequest("Send multipart/form-data with a boundary of 1 to 70 characters.")
     return boundary
 
 

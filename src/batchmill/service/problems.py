@@ -108,6 +108,16 @@ class Problem(BaseModel):
     limit: int | None = Field(None, description="The size of the quota.")
     retry_after: float | None = Field(None, description="Seconds to wait before a retry.")
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that belong to the status."""
+        found: dict[str, str] = {}
+        if self.retry_after is not None:
+            found["Retry-After"] = str(math.ceil(self.retry_after))
+        if self.status == HTTPStatus.UNAUTHORIZED:
+            found["WWW-Authenticate"] = "Bearer"
+        return found
+
 
 DOCUMENTED: dict[int | str, dict[str, Any]] = {
     key: {
@@ -161,13 +171,11 @@ def _unwrapped(error: Exception) -> Exception:
 
 
 def respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
-    more = dict(headers or {})
-    if problem.retry_after is not None:
-        more["Retry-After"] = str(math.ceil(problem.retry_after))
-    if problem.status == HTTPStatus.UNAUTHORIZED:
-        more["WWW-Authenticate"] = "Bearer"
     return JSONResponse(
-        problem.model_dump(exclude_none=True), problem.status, more, media_type=MEDIA_TYPE
+        problem.model_dump(exclude_none=True),
+        problem.status,
+        (headers or {}) | problem.headers,
+        media_type=MEDIA_TYPE,
     )
 
 

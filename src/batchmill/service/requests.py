@@ -1,4 +1,4 @@
-"""Requests with size limits, and routes that answer errors as problem details."""
+"""Requests with size limits, and routes that answer every error in one format."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from http import HTTPStatus
@@ -8,10 +8,12 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from batchmill.domain.payload import LIMIT
-from batchmill.service.caller import Caller, caller_of
+from batchmill.service.addresses import counted_as
+from batchmill.service.caller import Caller, caller_of, client_address
 from batchmill.service.json import parsed
 from batchmill.service.problems import BadRequest, TooLarge, answer
 from batchmill.service.service import Service, of_request
+from batchmill.service.streaming import Refused
 
 # Fits a schedule with the largest payload, twice as large because characters may be escaped.
 # Other bodies are smaller, except batches, which are read in another way.
@@ -25,6 +27,7 @@ SINGLE = (
     "authorization",
     "content-length",
     "content-type",
+    "cookie",
     "host",
     "idempotency-key",
     "if-range",
@@ -32,17 +35,24 @@ SINGLE = (
     "origin",
     "range",
     "sec-fetch-site",
+    "x-csrf-token",
 )
 
 
 class BoundedRequest(Request):
-    """Limits the size of a body, and accepts only unambiguous JSON."""
+    """Limits the size of a body that is read at once, and accepts only unambiguous JSON."""
+
+    def __init__(self, request: Request, most: int, *, is_anonymous: bool):
+        super().__init__(request.scope, request.receive)
+        self._most = most
+        self._is_anonymous = is_anonymous
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
-            # FastAPI reads the body before it authenticates, so authenticate here first.
-            await caller_of(self)
-            most = min(of_request(self).settings.max_body, MOST_SINGLE)
+            if not self._is_anonymous:
+                # FastAPI reads the body before it authenticates, so authenticate here first.
+                await caller_of(self)
+            most = min(of_request(self).settings.max_body, self._most)
             self._body = b"".join([chunk async for chunk in bounded(self.stream(), most)])
         return self._body
 
@@ -65,29 +75,45 @@ def most_payload(service: Service) -> int:
     return 2 * max(LIMIT, *limits, 0)
 
 
-class ProblemRoute(APIRoute):
-    """Keeps the error format the same when the router is part of another application."""
+class GuardedRoute(APIRoute):
+    """A route for the router of an application: `APIRouter(route_class=GuardedRoute)`.
+
+    It rejects ambiguous requests, limits bodies, forbids caching and content sniffing, and answers
+    errors as problem details (RFC 9457). For another format, override `error_response`.
+
+    FastAPI reads a body before it resolves the parameters of a route. So this route authenticates
+    the caller first, unless it is `anonymous`. `max_body` limits bodies that FastAPI reads, in
+    bytes; a form or a `request.stream()` has other limits.
+    """
+
+    anonymous = False
+    max_body = MOST_SINGLE
+
+    def error_response(self, error: Exception) -> Response:
+        return answer(error)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def handle_with_problems(request: Request) -> Response:
+        async def handle_with_errors(request: Request) -> Response:
             try:
                 require_sound(request)
-                response = await handle(BoundedRequest(request.scope, request.receive))
-                response = patient(request, response)
+                sent = BoundedRequest(request, self.max_body, is_anonymous=self.anonymous)
+                response = patient(request, await handle(sent), self.error_response)
             except Exception as error:
-                response = answer(error)
+                response = self.error_response(error)
             return guarded(response)
 
-        return handle_with_problems
+        return handle_with_errors
 
 
-def patient(request: Request, response: Response) -> Response:
+def patient(request: Request, response: Response, refused: Refused) -> Response:
+    """Counts a large answer for its caller, or for the address of an anonymous one."""
     if request.method not in ("GET", "HEAD"):
         return response
     caller: Caller | None = getattr(request.state, "batchmill_caller", None)
-    return of_request(request).downloads.patient(response, caller and caller.tenant)
+    whose = caller.tenant if caller else counted_as(client_address(request))
+    return of_request(request).downloads.patient(response, whose, refused)
 
 
 def require_sound(request: Request) -> None:

@@ -119,3 +119,10 @@ def of_request(request: Request) -> Service:
 
 
 AnyService = Annotated[Service, Depends(of_request)]
+
+
+def streams_of(request: Request) -> Streams:
+    return of_request(request).streams
+
+
+EventStreams = Annotated[Streams, Depends(streams_of)]

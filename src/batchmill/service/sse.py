@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Protocol, Self
 from uuid import UUID
 
+from fastapi import Depends, Header, Query
 from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -19,8 +20,9 @@ from batchmill.errors import NotFound, QuotaExceeded
 from batchmill.events.entry import Entry
 from batchmill.events.follower import Follower
 from batchmill.events.sharing import end
+from batchmill.feed import Feed
 from batchmill.mill import Mill
-from batchmill.service.problems import ServerFull
+from batchmill.service.problems import BadRequest, ServerFull
 from batchmill.service.streaming import Streamed, pieces, write
 
 log = logging.getLogger("batchmill.service.streams")
@@ -31,9 +33,34 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 BEGIN = b"retry: 2000\n\n"
 KEEP_ALIVE = b":\n\n"
 FAREWELL_SECONDS = 1.0
+DIGITS = 18
 
-# Encodes events in another format.
-Frames = Callable[[list[Event]], Awaitable[list[bytes]]]
+# The name and the data of an event in an application's own format, or None to leave it out.
+Shown = tuple[str, Any]
+Show = Callable[[Event], Awaitable[Shown | None]]
+
+
+class Viewing(Protocol):
+    """Who reads: a client with its read access, and the key that the access depends on."""
+
+    @property
+    def client(self) -> Client: ...
+    @property
+    def key(self) -> str | None: ...
+
+
+def last_event_id(
+    after: Annotated[
+        str | None, Query(description="The id of the last event that the client has.")
+    ] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="The same, as an EventSource sends it. It takes precedence.")
+    ] = None,
+) -> str | None:
+    return last_event_id or after
+
+
+LastEventId = Annotated[str | None, Depends(last_event_id)]
 
 
 class TooManyStreams(QuotaExceeded):
@@ -84,23 +111,31 @@ class Streams:
 
     async def follow(
         self,
-        client: Client,
-        batch_id: UUID,
-        after: int,
+        viewer: Viewing,
+        source: UUID | Feed,
+        after: str | None = None,
         *,
-        key: str | None = None,
-        frames: Frames | None = None,
+        show: Show | None = None,
     ) -> Response:
-        """Streams a batch to a client with the read access of `client`.
+        """Streams the events of a batch or a feed after the id `after` to a caller or viewer.
 
-        Returns 204 if the batch is over and the caller has all its events: an EventSource then
-        stops reconnecting. `frames` encodes events in another format, separately for each client.
+        Answers 204 if the batch is over and the client has all its events: an EventSource then
+        stops reconnecting. A feed has the access of its own tenant: take it from the viewer's
+        client. `show` returns the name and the data of an event in another format, or None to leave
+        the event out. It is called for each client and must give the same answer for the same
+        event. Ids, replay and keep-alives are the same in every format.
         """
+        client = viewer.client
         self.check_room(client.tenant)
-        follower = await client.engine.hub.follow(batch_id, after, client.store.batches)
+        if isinstance(source, Feed):
+            follower = await source.follow(after)
+        else:
+            follower = await client.engine.hub.follow(
+                source, number_in(after), client.store.batches
+            )
         if follower.is_over:
             return Response(status_code=204)
-        return EventStream(self, follower, frames, client.tenant, key)
+        return EventStream(self, follower, show, client.tenant, viewer.key)
 
     def check_room(self, tenant: str | None) -> None:
         if self.clients >= self.options.per_process:
@@ -161,14 +196,14 @@ class EventStream(Streamed):
         self,
         streams: Streams,
         follower: Follower[Any],
-        frames: Frames | None,
+        show: Show | None,
         tenant: str | None,
         key: str | None,
     ):
         super().__init__(streams.options.patience, HEADERS)
         self._streams = streams
         self._follower = follower
-        self._frames = frames
+        self._show = show
         self._tenant = tenant
         self.key = key
 
@@ -198,9 +233,9 @@ class EventStream(Streamed):
             return []
 
     async def _encode(self, entries: list[Entry]) -> list[bytes]:
-        if self._frames is None:
+        if self._show is None:
             return [encoded(entry) for entry in entries]
-        return await self._frames([entry.event for entry in entries])
+        return [framed(each.id, await self._show(each.event)) for each in entries]
 
     async def _come(self) -> list[Entry] | None:
         try:
@@ -213,14 +248,28 @@ class EventStream(Streamed):
 def encoded(entry: Entry) -> bytes:
     """Encodes each event once, for all streams."""
     if entry.encoded is None:
-        entry.encoded = frame(entry.event)
+        entry.encoded = framed(entry.id, (entry.event.type, entry.event))
     return entry.encoded
 
 
 def frame(event: Event) -> bytes:
-    return written(event.number, event.type, event)
+    return framed(str(event.number), (event.type, event))
 
 
-def written(number: int, type: str, data: Any) -> bytes:
-    """An event in the wire format."""
-    return b"id: %d\nevent: %b\ndata: %b\n\n" % (number, type.encode(), to_json(data))
+def framed(id: str, shown: Shown | None) -> bytes:
+    """An event in the wire format. Without data, a client only remembers the id."""
+    if shown is None:
+        return b"id: %b\n\n" % id.encode()
+    name, data = shown
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (id.encode(), name.encode(), to_json(data))
+
+
+def number_in(after: str | None) -> int:
+    if not after:
+        return 0
+    if not (after.isascii() and after.isdecimal() and len(after) <= DIGITS):
+        raise BadRequest(
+            "This is not a valid event number. Send the number of the last event that you "
+            "have, or 0."
+        )
+    return int(after)

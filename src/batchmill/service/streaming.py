@@ -5,7 +5,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,9 @@ from batchmill.events.sharing import end
 from batchmill.service.problems import ServerFull, answer
 
 log = logging.getLogger("batchmill.service.streams")
+
+# Answers a download that is over a limit.
+Refused = Callable[[Exception], Response]
 
 PIECE = 65_536
 SMALL_PIECE = 16_384
@@ -130,13 +133,13 @@ class Downloads:
     ) -> Response:
         return Download(self, tenant, chunks, self._options.patience, headers, status, media_type)
 
-    def patient(self, response: Response, tenant: str | None) -> Response:
+    def patient(self, response: Response, tenant: str | None, refused: Refused) -> Response:
         """Writes and counts a large, complete answer like a download. The download may be refused,
         so the request must not have changed anything."""
         body = getattr(response, "body", b"")
         if isinstance(response, Streamed) or len(body) <= PIECE:
             return response
-        written = Download(self, tenant, once(body), self._options.patience)
+        written = Download(self, tenant, once(body), self._options.patience, refused=refused)
         written.status_code, written.raw_headers = response.status_code, response.raw_headers
         return written
 
@@ -174,9 +177,11 @@ class Download(Streamed):
         headers: Mapping[str, str] | None = None,
         status: int = 200,
         media_type: str | None = None,
+        refused: Refused = answer,
     ):
         super().__init__(patience, headers, status, media_type)
         self._downloads = downloads
+        self._refused = refused
         self._tenant = tenant
         self._chunks = chunks
 
@@ -187,7 +192,7 @@ class Download(Streamed):
                     await super().__call__(scope, receive, send)
             except (ServerFull, TooManyDownloads) as error:
                 # Nothing has been sent yet, because the room is taken first.
-                await answer(error)(scope, receive, send)
+                await self._refused(error)(scope, receive, send)
 
     async def _send_all(self, send: Send) -> None:
         with suppress(TimeoutError):

@@ -6,8 +6,8 @@ from typing import Any
 from fastapi import Request
 
 from batchmill.handles import Batch
+from batchmill.service.batchform import BatchForm
 from batchmill.service.caller import Caller
-from batchmill.service.form import Form
 from batchmill.service.newbatch import NewBatchBody
 from batchmill.service.schemas import BatchOptionsBody
 
@@ -16,11 +16,11 @@ async def submit_request(request: Request, caller: Caller, idempotency_key: str 
     if not request.headers.get("content-type", "").lower().startswith("multipart/"):
         async with NewBatchBody.read(request) as sent:
             return await submit(caller, await sent.check(), sent.items(), idempotency_key)
-    form = Form(request, caller)
-    async with form.read() as body:
+    form = BatchForm(request, caller)
+    async with form.options() as body:
         batch = await submit(caller, body, form.items(), idempotency_key)
         if batch.is_existing:
-            await form.drop()
+            await form.discard()
     return batch
 
 

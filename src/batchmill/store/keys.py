@@ -57,10 +57,21 @@ class KeyStore:
     ) -> dict[str, Any] | None:
         """What the caller with this key may do; None if the key is not valid. If the tenant is
         known, the query uses the tenant's share of connections; all other callers share a few."""
+        return await self._admit("admit", tenant, address, key=key, digest=digest)
+
+    async def admit_session(
+        self, key: str, *, tenant: str | None, address: str
+    ) -> dict[str, Any] | None:
+        """The same for a session, whose cookie proves that the caller had the key."""
+        return await self._admit("admit_session", tenant, address, key=key)
+
+    async def _admit(
+        self, query: str, tenant: str | None, address: str, **params: Any
+    ) -> dict[str, Any] | None:
         kind, caller = ("short", tenant) if tenant is not None else ("lookup", address)
         async with self._database.shares.of(kind).taken(caller):
             with urgent():
-                return await self._database.value("admit", key=key, digest=digest)
+                return await self._database.value(query, **params)
 
     async def can_act_for_tenants(self) -> bool:
         """Whether the database user may take the tenants' role."""

@@ -16,9 +16,11 @@ class NotificationStore:
         found = await self._database.rows("notifications_of_batch", batch=batch_id)
         return [NotificationRecord(**row) for row in found]
 
-    async def add(self, batch_id: UUID, targets: Sequence[str]) -> None:
+    async def add(self, batch_id: UUID, targets: Sequence[str], at_most: int) -> None:
         """If the batch has finished, the targets are notified at once."""
-        await self._database.rows("notify_batch", batch=batch_id, targets=list(targets))
+        await self._database.rows(
+            "notify_batch", batch=batch_id, targets=list(targets), at_most=at_most
+        )
 
     async def email(self, notification_id: UUID, tenant: str) -> str | None:
         """The address to send the mail to; None if the batch was deleted meanwhile."""

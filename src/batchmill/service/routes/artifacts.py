@@ -12,11 +12,11 @@ from batchmill.service.caller import Reader, Submitter
 from batchmill.service.download import archive_headers, download_headers, etag, parse_range
 from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
 from batchmill.service.pages import Cursor, Pages, Size
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 from batchmill.service.service import AnyService
 from batchmill.store.artifacts import FIRST
 
-router = APIRouter(tags=["artifacts"], route_class=ProblemRoute)
+router = APIRouter(tags=["artifacts"], route_class=GuardedRoute)
 
 BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 ANY_BYTES = {"*/*": BYTES["application/octet-stream"]}

@@ -11,12 +11,12 @@ from batchmill.domain.job import JobState
 from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
 from batchmill.service.pages import Cursor, Pages, Size
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 from batchmill.service.results import merged
 from batchmill.service.service import AnyService
 from batchmill.service.submitting import submit_request
 
-router = APIRouter(prefix="/batches", tags=["batches"], route_class=ProblemRoute)
+router = APIRouter(prefix="/batches", tags=["batches"], route_class=GuardedRoute)
 
 IdempotencyKey = Annotated[
     str | None,

@@ -1,20 +1,18 @@
 """The event stream of a batch."""
 
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from batchmill.service import schemas
 from batchmill.service.caller import Reader
 from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
-from batchmill.service.problems import BadRequest
-from batchmill.service.requests import ProblemRoute
-from batchmill.service.service import AnyService
+from batchmill.service.requests import GuardedRoute
+from batchmill.service.service import EventStreams
+from batchmill.service.sse import LastEventId
 
-router = APIRouter(tags=["batches"], route_class=ProblemRoute)
-
-DIGITS = 18
+router = APIRouter(tags=["batches"], route_class=GuardedRoute)
 
 EVENT = {
     "type": "object",
@@ -44,19 +42,10 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     responses=ANSWERS,
 )
 async def follow_batch(
-    service: AnyService,
-    viewer: ByKeyOrLink,
-    id: UUID,
-    after: Annotated[
-        str | None, Query(description="The number of the last event that the client has.")
-    ] = None,
-    last_event_id: Annotated[
-        str | None, Header(description="The same, as an EventSource sends it. It takes precedence.")
-    ] = None,
+    streams: EventStreams, viewer: ByKeyOrLink, id: UUID, after: LastEventId
 ) -> Response:
     """Follows a batch with Server-Sent Events until it ends. A signed link replaces a key."""
-    known = number_of(last_event_id or after or "0")
-    return await service.streams.follow(viewer.client, id, known, key=viewer.key)
+    return await streams.follow(viewer, id, after)
 
 
 @router.post("/batches/{id}/events/link")
@@ -66,12 +55,3 @@ async def link_events(
     """A signed link to follow the batch, for a browser's EventSource, which cannot send a key."""
     await caller.client.batch(id).get()
     return await signed_link(request, caller, "batchmill.follow_batch", id, seconds)
-
-
-def number_of(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS):
-        raise BadRequest(
-            "This is not a valid event number. Send the number of the last event that you "
-            "have, or 0."
-        )
-    return int(text)

@@ -10,9 +10,9 @@ from batchmill.errors import Conflict
 from batchmill.service import schemas, written
 from batchmill.service.caller import Reader, Submitter
 from batchmill.service.pages import digits
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 
-router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=ProblemRoute)
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=GuardedRoute)
 
 JobId = Annotated[int, BeforeValidator(digits), Path(ge=1, le=2**63 - 1)]
 

@@ -8,10 +8,10 @@ from batchmill.domain.limits import Rate
 from batchmill.errors import InvalidLimit
 from batchmill.service import schemas
 from batchmill.service.caller import Operator
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 from batchmill.service.service import AnyService
 
-router = APIRouter(prefix="/limits", tags=["limits"], route_class=ProblemRoute)
+router = APIRouter(prefix="/limits", tags=["limits"], route_class=GuardedRoute)
 
 # Names contain slashes: task:T/key:K.
 LimitName = Annotated[str, Path(min_length=1, max_length=700)]

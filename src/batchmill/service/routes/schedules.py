@@ -7,9 +7,9 @@ from fastapi import APIRouter, Path, Response
 from batchmill.service import schemas, written
 from batchmill.service.caller import Administrator, Reader
 from batchmill.service.pages import Cursor, Pages, Size
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 
-router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=ProblemRoute)
+router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=GuardedRoute)
 
 ScheduleName = Annotated[str, Path(min_length=1, max_length=500)]
 

@@ -8,11 +8,11 @@ from batchmill.errors import NotFound
 from batchmill.service import schemas
 from batchmill.service.caller import Operator
 from batchmill.service.problems import ServerFull
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 from batchmill.service.service import AnyService
 from batchmill.store import migrate
 
-router = APIRouter(tags=["system"], route_class=ProblemRoute)
+router = APIRouter(tags=["system"], route_class=GuardedRoute)
 
 # Cached, because reading the package's metadata takes longer than the rest of a request.
 VERSION = version("batchmill")

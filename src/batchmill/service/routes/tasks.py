@@ -7,10 +7,10 @@ from fastapi import APIRouter, Path
 from batchmill.errors import NotFound
 from batchmill.service import schemas
 from batchmill.service.caller import Operator, Reader
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 from batchmill.service.service import AnyService, Service
 
-router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=ProblemRoute)
+router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=GuardedRoute)
 
 TaskName = Annotated[str, Path(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 

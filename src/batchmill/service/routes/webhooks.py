@@ -8,9 +8,9 @@ from fastapi import APIRouter
 from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
 from batchmill.service.pages import Cursor, Pages, Size
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 
-router = APIRouter(tags=["notifications"], route_class=ProblemRoute)
+router = APIRouter(tags=["notifications"], route_class=GuardedRoute)
 
 
 @router.post("/webhooks", status_code=201)

@@ -4,10 +4,10 @@ from fastapi import APIRouter
 
 from batchmill.service import schemas
 from batchmill.service.caller import Operator
-from batchmill.service.requests import ProblemRoute
+from batchmill.service.requests import GuardedRoute
 from batchmill.service.service import AnyService
 
-router = APIRouter(prefix="/worker", tags=["worker"], route_class=ProblemRoute)
+router = APIRouter(prefix="/worker", tags=["worker"], route_class=GuardedRoute)
 
 
 @router.post("/run")

@@ -75,6 +75,16 @@ begin
     end if;
 end $$;
 
+-- The same with a lower limit of targets. It counts while the batch is locked, so the limit is exact.
+create or replace function notify_batch(of_batch uuid, targets text[], at_most integer) returns void
+language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+begin
+    perform notify_batch(of_batch, targets);
+    if (select count(*) from notifications where batch_id = of_batch) > at_most then
+        raise exception 'Batch % already notifies % targets, which is the limit.', of_batch, at_most using errcode = 'BM006';
+    end if;
+end $$;
+
 -- Creates the jobs that notify about finished batches, one for each notification and generation. Their
 -- content is fixed here and does not change with the batch. A webhook that is disabled or deleted gets no
 -- job.

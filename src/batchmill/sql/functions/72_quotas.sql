@@ -8,7 +8,6 @@ language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
     moment timestamptz := clock();
     known api_keys;
-    quota quotas;
 begin
     if key_id is null then
         if exists (select from api_keys) then
@@ -22,11 +21,29 @@ begin
         if known.id is null then
             return null;
         end if;
-        -- Once a minute is enough to show which keys are in use.
-        update api_keys set last_used_at = moment
-        where id = known.id and (last_used_at is null or last_used_at < moment - interval '1 minute');
     end if;
-    quota := quota_of(known.tenant);
+    return admitted(known, moment);
+end $$;
+
+-- The same for a request with a session. Its cookie is signed, which proves that the caller had the key.
+create or replace function admit_session(key_id text) returns json
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    moment timestamptz := clock();
+    known api_keys;
+begin
+    select * into known from api_keys where id = key_id and is_valid(api_keys, moment);
+    return case when known.id is not null then admitted(known, moment) end;
+end $$;
+
+create or replace function admitted(known api_keys, moment timestamptz) returns json
+language plpgsql as $$
+declare
+    quota quotas := quota_of(known.tenant);
+begin
+    -- Once a minute is enough to show which keys are in use.
+    update api_keys set last_used_at = moment
+    where id = known.id and (last_used_at is null or last_used_at < moment - interval '1 minute');
     return json_build_object(
         'key', known.id, 'tenant', known.tenant, 'scopes', known.scopes, 'limit', quota.requests_per_minute,
         'retry_after', count_request(known.tenant, quota.requests_per_minute, moment));

@@ -1,5 +1,5 @@
 -- name: notify_batch
-select batchmill.notify_batch(%(batch)s, %(targets)s)
+select batchmill.notify_batch(%(batch)s, %(targets)s::text[], %(at_most)s::integer)
 
 -- name: notifications_of_batch
 select n.id, n.tenant, n.batch_id, n.webhook_id, w.url, n.email, n.created_at, n.told_generation, n.job_id

@@ -8,6 +8,9 @@ select batchmill.can_act_for_tenants()
 -- name: admit
 select batchmill.admit(%(key)s, %(digest)s)
 
+-- name: admit_session
+select batchmill.admit_session(%(key)s::text)
+
 -- name: lapsed_keys
 select asked as id from unnest(%(keys)s::text[]) as asked
 where not exists (

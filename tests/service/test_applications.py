@@ -1,0 +1,233 @@
+"""What the service offers to the routes of an application."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import httpx
+import psycopg
+import pytest
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from batchmill import Event, Mill, NotFound
+from batchmill.config import ServiceSettings
+from batchmill.service import (
+    ByKeyOrLink,
+    EventStreams,
+    Form,
+    GuardedRoute,
+    LastEventId,
+    Reader,
+    Submitter,
+    problem_of,
+    service_router,
+    signed_url,
+)
+from tests.library.tools import one
+from tests.service.conftest import OPTIONS, running
+from tests.service.tools import UNKNOWN_ID, problem
+
+LARGE = 300_000
+JSON = {"Content-Type": "application/json"}
+KEPT = "select count(*) from batchmill.artifacts where state <> 'gone'"
+
+
+class Body(BaseModel):
+    text: str
+
+
+class OwnRoute(GuardedRoute):
+    anonymous = True
+    max_body = 1_000
+
+    def error_response(self, error: Exception) -> Response:
+        found = problem_of(error)
+        return JSONResponse({"oops": found.code}, found.status, found.headers)
+
+
+async def shown(event: Event) -> tuple[str, Any] | None:
+    return ("done", {"of": event.position}) if event.type == "job_completed" else None
+
+
+def app_on(mill: Mill) -> FastAPI:
+    api = APIRouter(prefix="/api", route_class=GuardedRoute)
+    own = APIRouter(prefix="/own", route_class=OwnRoute)
+    plain = APIRouter(prefix="/plain")
+
+    @api.post("/form")
+    async def read_form(request: Request, caller: Submitter, end: str = "") -> dict[str, Any]:
+        form = Form(
+            request, caller.client, fields={"note"}, files={"a", "b"}, max_files=2, max_file=1_000
+        )
+        async with form.read():
+            found = [(file.field, file.record.name, file.record.size) for file in form.files]
+            if end == "raise":
+                raise NotFound("stop")
+            if end == "discard":
+                await form.discard()
+            return {"fields": form.fields, "files": found}
+
+    @api.get("/batches/{id}/stream")
+    async def stream(
+        streams: EventStreams, viewer: ByKeyOrLink, id: UUID, after: LastEventId
+    ) -> Response:
+        return await streams.follow(viewer, id, after, show=shown)
+
+    @api.post("/batches/{id}/link")
+    async def link(request: Request, caller: Reader, id: UUID, seconds: float = 60) -> str:
+        return await signed_url(request, caller, "stream", seconds, id=id)
+
+    @own.post("/body")
+    async def read_body(body: Body) -> str:
+        return body.text
+
+    @own.get("/missing")
+    async def missing() -> None:
+        raise NotFound("There is no such thing.")
+
+    @own.get("/large")
+    async def large() -> str:
+        return "x" * LARGE
+
+    @plain.get("/broken")
+    async def broken() -> None:
+        raise NotFound("Not handled here.")
+
+    app = FastAPI()
+    for router in (api, own, plain):
+        app.include_router(router)
+    settings = ServiceSettings(downloads_per_tenant=0)
+    app.include_router(service_router(mill, settings=settings, worker=OPTIONS))
+    return app
+
+
+@pytest.fixture
+async def client(shop: Mill) -> AsyncIterator[httpx.AsyncClient]:
+    async with running(app_on(shop)) as client:
+        yield client
+
+
+# Errors
+
+
+async def test_a_router_answers_errors_in_its_own_format(client: httpx.AsyncClient) -> None:
+    for answer, status, code in (
+        (await client.get("/own/missing"), 404, "not_found"),
+        (await client.post("/own/body", content=b"{", headers=JSON), 400, "bad_request"),
+        (await client.post("/own/body", json={"text": "x" * 2_000}), 413, "too_large"),
+        (await client.post("/own/body", json={"text": 1}), 422, "invalid_request"),
+    ):
+        assert (answer.status_code, answer.json()) == (status, {"oops": code})
+        assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_a_large_answer_over_the_limit_is_refused_in_the_own_format(
+    client: httpx.AsyncClient,
+) -> None:
+    answer = await client.get("/own/large")
+    assert (answer.status_code, answer.json()) == (429, {"oops": "too_many_downloads"})
+    assert answer.headers["retry-after"] == "30"
+
+
+async def test_other_routers_keep_their_format(client: httpx.AsyncClient) -> None:
+    assert problem(await client.get(f"/api/batches/{UNKNOWN_ID}/stream")) == (404, "not_found")
+    assert problem(await client.get(f"/v1/batches/{UNKNOWN_ID}")) == (404, "not_found")
+    assert (await client.get("/plain/broken")).status_code == 500
+
+
+# Forms
+
+
+def files(*names: str, size: int = 10) -> list[tuple[str, tuple[str, bytes]]]:
+    return [(name, (f"{name}.txt", b"x" * size)) for name in names]
+
+
+async def test_a_form_has_its_fields_and_files_and_ignores_others(
+    client: httpx.AsyncClient, sql: psycopg.Connection[Any]
+) -> None:
+    answer = await client.post(
+        "/api/form", data={"note": "hello", "more": "x"}, files=files("a", "b", "c")
+    )
+    assert answer.json() == {
+        "fields": {"note": "hello"},
+        "files": [["a", "a.txt", 10], ["b", "b.txt", 10]],
+    }
+    assert one(sql, KEPT) == (2,)
+    text = await client.post("/api/form", data={"note": "ä & ö", "more": "x"})
+    assert text.json() == {"fields": {"note": "ä & ö"}, "files": []}
+
+
+@pytest.mark.parametrize(
+    ("sent", "end", "expected", "word"),
+    [
+        (files("a", "b", "a"), "", (413, "too_large"), "3 files. The limit is 2"),
+        (files("a") + files("b", size=2_000), "", (413, "artifact_too_large"), "b.txt is larger"),
+        (files("a"), "raise", (404, "not_found"), "stop"),
+    ],
+)
+async def test_a_form_that_fails_leaves_no_file(
+    client: httpx.AsyncClient,
+    sql: psycopg.Connection[Any],
+    sent: Any,
+    end: str,
+    expected: tuple[int, str],
+    word: str,
+) -> None:
+    answer = await client.post("/api/form", params={"end": end}, files=sent)
+    assert problem(answer) == expected
+    assert word in answer.json()["detail"]
+    assert one(sql, KEPT) == (0,)
+
+
+async def test_files_of_a_form_can_be_discarded(
+    client: httpx.AsyncClient, sql: psycopg.Connection[Any]
+) -> None:
+    answer = await client.post("/api/form", params={"end": "discard"}, files=files("a", "b"))
+    assert answer.status_code == 200
+    assert one(sql, KEPT) == (0,)
+
+
+async def test_a_body_that_is_not_a_form_is_refused(client: httpx.AsyncClient) -> None:
+    for kind in ("application/json", "multipart/form-data", "multipart/mixed; boundary=x"):
+        answer = await client.post("/api/form", content=b"{}", headers={"Content-Type": kind})
+        assert problem(answer) == (400, "bad_request")
+
+
+# Streams and links
+
+
+async def test_events_that_are_left_out_send_only_their_id(
+    client: httpx.AsyncClient, shop: Mill
+) -> None:
+    """A client that reconnects continues after them, and misses none of the others."""
+    batch = await shop.submit("double", [1, 2, 3])
+    await batch.wait()
+    stream = (await client.get(f"/api/batches/{batch.id}/stream")).text
+    log = [event async for event in batch.events()]
+    assert re.findall(r"id: (\d+)", stream) == [str(event.number) for event in log]
+    names = dict(re.findall(r"id: (\d+)\nevent: (\w+)\ndata: ", stream))
+    done = [event for event in log if event.type == "job_completed"]
+    assert names == {str(event.number): "done" for event in done}
+    for event in log[:-1]:
+        headers = {"Last-Event-ID": str(event.number)}
+        rest = (await client.get(f"/api/batches/{batch.id}/stream", headers=headers)).text
+        assert rest.split("\n\n", 1)[1] == stream[stream.index(f"id: {event.number + 1}\n") :]
+
+
+async def test_a_link_to_a_route_of_the_application_works_without_a_key(
+    client: httpx.AsyncClient, shop: Mill
+) -> None:
+    key, _ = await shop.keys.create("page", tenant="ada")
+    batch = await shop.submit("double", [1], tenant="ada")
+    other = await shop.submit("double", [1], tenant="bob")
+    await batch.wait()
+    headers = {"Authorization": f"Bearer {key}"}
+    made = await client.post(f"/api/batches/{batch.id}/link", headers=headers)
+    url = made.json()
+    assert "event: done" in (await client.get(url)).text
+    assert problem(await client.get(url.replace(str(batch.id), str(other.id))))[0] == 403
+    assert problem(await client.get(url.replace("tenant=ada", "tenant=bob")))[0] == 403
+    assert problem(await client.get(f"/api/batches/{batch.id}/stream"))[0] == 401
