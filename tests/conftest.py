@@ -27,12 +27,12 @@ settings.load_profile("real")
 
 SERVERS: dict[str, Callable[[], Server | None]] = {"pg18": packaged_server, "pg15": debian_server}
 TESTS = Path(__file__).parent
-ON_BOTH_SERVERS = {"artifacts", "chaos", "library", "notify", "store", "worker"}
+ON_BOTH_SERVERS = {"library", "store"}
 numbers = itertools.count(1)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests in folders that test SQL run on both servers, all others on the newest only."""
+    """Tests in folders that call all SQL run on both servers, all others on the newest only."""
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "server" in metafunc.fixturenames and "server" not in chosen:
         part = metafunc.definition.path.relative_to(TESTS).parts[0]

@@ -229,12 +229,27 @@ INVARIANTS = {
         select format('jobs %s of %s share the key %s', array_agg(id), tenant, dedup_key)
         from batchmill.jobs where dedup_key is not null
         group by tenant, dedup_key having count(*) > 1""",
-    "one tenant owns a batch, its jobs, events, lanes and artifacts": """
+    "every item of a batch is a job or a duplicate, at its own position": """
+        select format('batch %s has %s jobs and %s duplicates at %s positions up to %s', b.id,
+            b.total, b.duplicates, coalesce(i.positions, 0), i.last)
+        from kept b left join (
+            select batch_id, count(distinct position) as positions, max(position) as last from (
+                select batch_id, position from batchmill.jobs
+                union all select batch_id, position from batchmill.finished
+                union all select batch_id, position from batchmill.duplicates) items
+            group by batch_id) i on i.batch_id = b.id
+        where (coalesce(i.positions, 0), coalesce(i.last, -1))
+            <> (b.total + b.duplicates, b.total + b.duplicates - 1)""",
+    "one tenant owns a batch, its jobs, duplicates, events, lanes, usage and artifacts": """
         select format('%s %s belongs to %s, batch %s to %s', what, o.id, o.tenant, b.id, b.tenant)
         from batchmill.batches b join (
             select 'job' as what, id::text, batch_id, tenant from every_job
+            union all select 'duplicate', position::text, batch_id, tenant from batchmill.duplicates
+            union all select 'original', d.original_id::text, d.batch_id, j.tenant
+            from batchmill.duplicates d join every_job j on j.id = d.original_id
             union all select 'event', number::text, batch_id, tenant from batchmill.events
             union all select 'lane', id::text, batch_id, tenant from batchmill.lanes
+            union all select 'usage', name, batch_id, tenant from batchmill.batch_usage
             union all select 'artifact', id::text, batch_id, tenant from batchmill.artifacts
             union all select 'use of', u.artifact_id::text, u.batch_id, a.tenant
             from batchmill.artifact_uses u join batchmill.artifacts a on a.id = u.artifact_id) o
@@ -282,6 +297,20 @@ INVARIANTS = {
             from batchmill.usage group by 1) u
             using (name)
         where coalesce(g.bytes, 0) <> coalesce(u.bytes, 0)""",
+    "the usage of a batch is deleted with the batch": """
+        select format('%s of %s is stored for batch %s', u.name, u.task, u.batch_id)
+        from batchmill.batch_usage u left join batchmill.batches b on b.id = u.batch_id
+        where b.id is null""",
+    "the usage of the days includes the usage of the batches": """
+        select format('batches of %s used %s %s in %s, the days have %s', tenant, b.amount, name,
+            task, d.amount)
+        from (
+            select tenant, task, name, sum(amount) as amount from batchmill.batch_usage
+            group by tenant, task, name) b
+        left join (
+            select tenant, task, name, sum(amount) as amount from batchmill.daily_usage
+            group by tenant, task, name) d using (tenant, task, name)
+        where b.amount > coalesce(d.amount, 0)""",
     "a job is in the lane of its task, tenant, batch and key": """
         select format('job %s of %s is in lane %s of %s', j.id,
             (j.task, j.tenant, j.batch_id, j.key), l.id, (l.task, l.tenant, l.batch_id, l.key))
@@ -332,6 +361,20 @@ INVARIANTS = {
         where (m.declared_slots, m.declared_rate, m.declared_period, m.declared_paused)
             is distinct from
             (coalesce(t.set_slots, t.declared_slots), t.rate, t.period, t.paused)""",
+    "a slot of a provider belongs to the job and the worker of its attempt": """
+        select format('hold %s of job %s on worker %s has the fence of job %s on worker %s', h.ticket,
+            h.job_id, h.worker_id, j.id, j.worker_id)
+        from batchmill.holds h join batchmill.jobs j on j.fence = h.fence
+        where (j.id, j.worker_id) <> (h.job_id, h.worker_id)
+        union all
+        select format('hold %s has no provider', h.ticket) from batchmill.holds h
+        where not exists (select from batchmill.providers p where p.id = h.provider_id)""",
+    "no attempt gets a slot of a provider before one that has waited longer": """
+        select format('hold %s was granted before hold %s', g.ticket, h.ticket)
+        from batchmill.holds g join batchmill.holds h on h.provider_id = g.provider_id
+        join batchmill.jobs j on j.id = h.job_id and j.fence = h.fence
+        join batchmill.workers w on w.id = h.worker_id and w.state in ('live', 'draining')
+        where g.granted_at is not null and h.granted_at is null and h.ticket < g.ticket""",
     "a finished batch has no lanes and no limits": """
         select format('lane %s (%s) of batch %s still exists', l.id, l.task, l.batch_id)
         from batchmill.lanes l left join batchmill.batches b on b.id = l.batch_id
@@ -354,6 +397,12 @@ EXACT_LIMITS = {
         from batchmill.jobs j join batchmill.limits m on m.name = 'task:' || j.task || '/batch:*'
         where j.state = 'running' and j.batch_id is not null
         group by j.batch_id, j.task, m.slots having count(*) > m.slots""",
+    "no more running attempts hold a provider than it has slots": """
+        select format('%s: %s of %s slots are held', p.name, count(*), p.slots)
+        from batchmill.providers p join batchmill.holds h on h.provider_id = p.id
+        join batchmill.jobs j on j.id = h.job_id and j.fence = h.fence
+        join batchmill.workers w on w.id = h.worker_id and w.state in ('live', 'draining')
+        where h.granted_at is not null group by p.id having count(*) > p.slots""",
 }
 
 

@@ -7,14 +7,10 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
-from typing import Any, NamedTuple
-
-import httpx
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from apps.heatsync.models import Extraction
 from apps.heatsync.reader import (
-    ExtractionFailed,
     Swim,
     SwimmerNotFound,
     clock,
@@ -22,6 +18,7 @@ from apps.heatsync.reader import (
     normalised,
 )
 from apps.heatsync.settings import AiSettings
+from batchmill import Job, ModelClient
 
 LONGEST_TEXT = 400_000
 EVENT = re.compile(r"(?:\bEvent\s+|#)(\d+[A-Z]?)\b", re.IGNORECASE)
@@ -35,52 +32,23 @@ INSTRUCTIONS = (
 )
 
 
-async def read_with_model(text: str, swimmer: str, settings: AiSettings) -> Extraction:
+def client_of(settings: AiSettings) -> ModelClient:
+    return ModelClient(
+        settings.base_url,
+        settings.model,
+        api_key=settings.api_key,
+        output=settings.output,
+        options={"temperature": 0},
+    )
+
+
+async def read_with_model(
+    text: str, swimmer: str, model: ModelClient, job: Job | None = None
+) -> Extraction:
     """Sends one request. If it fails, the queue retries the job."""
-    answer = await ask(text[:LONGEST_TEXT], swimmer, settings)
-    try:
-        extraction = Extraction.model_validate_json(answer)
-    except ValidationError as error:
-        raise ExtractionFailed(
-            "The AI model's answer does not have the requested format."
-        ) from error
-    return verified(extraction, text, swimmer)
-
-
-async def ask(text: str, swimmer: str, settings: AiSettings) -> str:
-    question = {
-        "model": settings.model,
-        "temperature": 0,
-        "messages": [
-            {"role": "system", "content": INSTRUCTIONS},
-            {"role": "user", "content": f"Swimmer: {swimmer}\n\nSheet:\n{text}"},
-        ],
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "extraction", "schema": schema()},
-        },
-    }
-    headers = {"Authorization": f"Bearer {settings.api_key}"}
-    # The timeout of the task limits the time.
-    async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
-        response = await client.post(
-            f"{settings.base_url}/chat/completions", json=question, headers=headers
-        )
-    response.raise_for_status()
-    return content_of(response)
-
-
-def content_of(response: httpx.Response) -> str:
-    try:
-        return response.json()["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError) as error:
-        raise ExtractionFailed(
-            "The AI model's answer does not have the requested format."
-        ) from error
-
-
-def schema() -> dict[str, Any]:
-    return Extraction.model_json_schema(by_alias=True)
+    question = f"Swimmer: {swimmer}\n\nSheet:\n{text[:LONGEST_TEXT]}"
+    answer = await model.ask(Extraction, question, instructions=INSTRUCTIONS, job=job)
+    return verified(answer.value, text, swimmer)
 
 
 def verified(extraction: Extraction, text: str, swimmer: str) -> Extraction:

@@ -6,13 +6,15 @@ RETRIABLE = frozenset(
     {"RATE_LIMIT", "TIMEOUT", "NETWORK_ERROR", "AI_OVERLOADED", "SERVICE_UNAVAILABLE"}
 )
 
-# Codes of the engine and the fetcher → codes of HeatSync.
+# Codes of the engine, the fetcher and the model client → codes of HeatSync.
 CODES = {
     "rate_limited": "RATE_LIMIT",
     "timeout": "TIMEOUT",
     "too_slow": "TIMEOUT",
+    "model_too_slow": "TIMEOUT",
     "network": "NETWORK_ERROR",
     "unreachable": "NETWORK_ERROR",
+    "model_unreachable": "NETWORK_ERROR",
     "overloaded": "AI_OVERLOADED",
     "unavailable": "SERVICE_UNAVAILABLE",
     "worker_lost": "SERVICE_UNAVAILABLE",
@@ -22,6 +24,9 @@ CODES = {
     "unexpected": "EXTRACTION_FAILED",
     "invalid_input": "EXTRACTION_FAILED",
     "rejected": "EXTRACTION_FAILED",
+    "model_bad_answer": "EXTRACTION_FAILED",
+    "model_answer_too_long": "EXTRACTION_FAILED",
+    "model_declined": "EXTRACTION_FAILED",
     "cancelled": "CANCELLED",
 }
 

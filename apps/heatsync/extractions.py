@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from apps.heatsync import tables
 from apps.heatsync.models import Extraction
+from apps.heatsync.tables import HEATSYNC
 from batchmill import Client
 
 # Without characters that look alike, such as 0 and O.
@@ -30,29 +30,28 @@ class StoredExtraction(NamedTuple):
     is_new: bool = False
 
 
-async def find(mill: Client, key: ExtractionKey) -> StoredExtraction | None:
-    async with tables.transaction(mill) as conn:
-        return _stored(await tables.one(conn, "find_extraction", **key._asdict()))
+async def find(mill: Client, key: ExtractionKey, tenant: str) -> StoredExtraction | None:
+    """Also records that the tenant uses it."""
+    return _stored(await HEATSYNC.row(mill, "find_extraction", tenant=tenant, **key._asdict()))
 
 
 async def get(mill: Client, code: str) -> StoredExtraction | None:
     if not set(code.upper()) <= set(LETTERS):
         return None
-    async with tables.transaction(mill) as conn:
-        return _stored(await tables.one(conn, "get_extraction", code=code.upper()))
+    return _stored(await HEATSYNC.row(mill, "get_extraction", code=code.upper()))
 
 
 async def keep(
-    conn: AsyncConnection[Any], key: ExtractionKey, extraction: Extraction
+    conn: AsyncConnection[Any], key: ExtractionKey, extraction: Extraction, tenant: str
 ) -> StoredExtraction:
     """Stores it with a new code. If another job stored it first, returns that job's."""
-    values = key._asdict()
+    values = {"tenant": tenant, **key._asdict()}
     text = extraction.model_dump_json(by_alias=True)
     while True:
         code = new_code()
-        if await tables.one(conn, "keep_extraction", code=code, extraction=text, **values):
+        if await HEATSYNC.row(conn, "keep_extraction", code=code, extraction=text, **values):
             return StoredExtraction(code, extraction, is_new=True)
-        if stored := _stored(await tables.one(conn, "find_extraction", **values)):
+        if stored := _stored(await HEATSYNC.row(conn, "find_extraction", **values)):
             return stored
 
 

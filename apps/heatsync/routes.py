@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
-from apps.heatsync import extractions, mail, tables, visitors
+from apps.heatsync import extractions, mail, visitors
 from apps.heatsync.answers import ApiRoute, Refusal
 from apps.heatsync.calendar import calendar, is_timed
 from apps.heatsync.discover import sheets_at
@@ -15,6 +15,7 @@ from apps.heatsync.form import SheetForm, is_url
 from apps.heatsync.retries import require_retries_left
 from apps.heatsync.schedule import merged
 from apps.heatsync.stream import EventTranslator
+from apps.heatsync.tables import HEATSYNC
 from apps.heatsync.tasks import download, mill, pages, receive, settings
 from apps.heatsync.views import state_of
 from batchmill import Batch, BatchOptions, BatchRecord, BatchState, JobRecord, NotFound
@@ -42,11 +43,12 @@ class MeetBody(BaseModel):
 
 
 async def batch_of(id: str) -> Batch:
-    """Accepts only batches of HeatSync. The database may also have those of other applications."""
-    batch = mill.batch(id)
-    if not is_ours(await batch.get()):
+    """The batch as its visitor, so that retries count against the visitor's quota. Accepts only
+    batches of HeatSync: the database may also have those of other applications."""
+    record = await mill.batch(id).get()
+    if not is_ours(record):
         raise NotFound(f"There is no batch {id}.")
-    return batch
+    return mill.as_tenant(record.tenant).batch(record.id)
 
 
 def is_ours(batch: BatchRecord) -> bool:
@@ -64,17 +66,16 @@ async def all_of(batch: Batch) -> list[JobRecord]:
 async def extract_batch(request: Request, idempotency_key: IdempotencyKey = None) -> dict[str, Any]:
     visitor = await visitors.tenant_of(mill, request)
     form = SheetForm(request, mill, settings, visitor)
-    options: BatchOptions = {"labels": LABELS, "tenant": visitor}
+    options: BatchOptions = {"labels": LABELS}
     if idempotency_key is not None:
         options["idempotency_key"] = idempotency_key
     recent = await mill.batches(task=receive.name, state=BatchState.COMPLETED, count=RECENT)
     async with form.read():
-        async with tables.transaction(
-            mill, idempotency_key=idempotency_key, tenant=visitor
-        ) as conn:
-            batch = await mill.submit(receive, form.items(), connection=conn, **options)
+        async with mill.transaction(idempotency_key=idempotency_key, tenant=visitor) as conn:
+            client = mill.as_tenant(visitor)
+            batch = await client.submit(receive, form.items(), connection=conn, **options)
             if not batch.is_existing:
-                await tables.one(conn, "keep_asker", batch=batch.id, **asker_of(request))
+                await HEATSYNC.row(conn, "keep_asker", batch=batch.id, **asker_of(request))
         if batch.is_existing:
             await form.discard()
     return {
@@ -138,11 +139,12 @@ async def retry_batch(batch: OurBatch) -> dict[str, Any]:
 
 @router.post(BATCH + "/jobs/{job_id}/retry")
 async def retry_job(batch: OurBatch, job_id: str) -> dict[str, Any]:
-    job = mill.job(int(job_id) if job_id.isascii() and job_id.isdecimal() else 0)
-    if (await job.get()).batch_id != batch.id:
+    number = int(job_id) if job_id.isascii() and job_id.isdecimal() else 0
+    record = await mill.job(number).get()
+    if record.batch_id != batch.id:
         raise NotFound(f"Batch {batch.id} has no job {job_id}.")
     await require_retries_left(batch)
-    await job.retry()
+    await mill.as_tenant(record.tenant).job(number).retry()
     return {"success": True}
 
 

@@ -1,6 +1,7 @@
 """Settings of HeatSync. This is its only module that reads the environment."""
 
 from functools import cached_property
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -27,6 +28,7 @@ class AiSettings(EnvironmentSettings):
     base_url: Url = "https://api.openai.com/v1"
     api_key: str | None = Field(default=None, repr=False)
     model: str = "gpt-4o-mini"
+    output: Literal["json_schema", "json_object", "text"] = "json_schema"
 
 
 class HeatSyncSettings(EnvironmentSettings):

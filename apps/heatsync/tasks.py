@@ -1,5 +1,6 @@
 """The stages of a job: receive → (download) → extract → (ask) → keep."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from apps.heatsync import ai, extractions, tables
@@ -22,8 +23,10 @@ from batchmill import (
     SyncJob,
 )
 
-# Retries after 1, 2 and 4 seconds.
-RETRY = Retry(attempts=4, base=1, factor=2, cap=4, jitter=0)
+# Retries after 1, 2 and 4 seconds. The server of a PDF, which can be anyone's, may ask for 60.
+RETRY = Retry(attempts=4, base=1, factor=2, cap=4, jitter=0, max_retry_after=60)
+# The provider of the model may ask for as long as a visitor is likely to wait.
+ASK_RETRY = replace(RETRY, max_retry_after=600)
 PDF = "application/pdf"
 PAGE_BYTES = 2 * MEGABYTE
 # Bytes per second. A slower server would block the downloads of others.
@@ -35,7 +38,7 @@ ASK_SECONDS = 120.0
 LAYOUT = "layout-2"
 
 settings = HeatSyncSettings.read()
-mill = Mill(notify=MailSettings.read())
+mill = Mill(notify=MailSettings.read(), schemas=[tables.HEATSYNC])
 
 
 def fetcher_for(most: int, seconds: float) -> Fetcher:
@@ -49,6 +52,7 @@ def fetcher_for(most: int, seconds: float) -> Fetcher:
 fetcher = fetcher_for(settings.max_pdf_bytes, 60)
 # For pages of meets. The timeout is short because a user waits.
 pages = fetcher_for(PAGE_BYTES, 15)
+model = ai.client_of(settings.ai) if settings.ai else None
 # The stages share their slots. What has begun goes first: the priority rises from stage to stage.
 sheets = Pipeline(
     "heatsync",
@@ -85,7 +89,7 @@ async def download(job: Job, sheet: Sheet) -> Advance | Result:
 
 async def stored_or_extract(job: Job, sheet: Sheet) -> Advance | Result:
     """Completes with the stored extraction of this sheet and swimmer, or advances."""
-    if stored := await extractions.find(job.mill, key_of(sheet)):
+    if stored := await extractions.find(job.mill, key_of(sheet), job.tenant):
         return result_of(sheet, stored)
     return Advance(extract, sheet)
 
@@ -119,13 +123,13 @@ def extract(job: SyncJob, sheet: Sheet) -> Advance:
     return Advance("heatsync.keep", sheet.updated(extraction=extracted(path, sheet.swimmer)))
 
 
-@mill.task(pipeline=sheets, priority=2, retry=RETRY, timeout=ASK_SECONDS)
+@mill.task(pipeline=sheets, priority=2, retry=ASK_RETRY, timeout=ASK_SECONDS)
 async def ask(job: Job, sheet: Sheet) -> Advance:
     """Asks a model, and accepts only what the text confirms."""
     await job.progress("uploading_to_ai", f"Reading {sheet.filename} with an AI model")
-    assert settings.ai is not None and sheet.text is not None
+    assert model is not None and sheet.text is not None
     text = (await job.artifacts.read(sheet.text)).decode()
-    extraction = await ai.read_with_model(text, sheet.swimmer, settings.ai)
+    extraction = await ai.read_with_model(text, sheet.swimmer, model, job)
     return Advance(keep, sheet.updated(extraction=extraction, text=None))
 
 
@@ -134,9 +138,8 @@ async def keep(job: Job, sheet: Sheet) -> Result | None:
     """Stores the extraction in the transaction that completes the job."""
     await job.progress("caching", f"Saving the entries of {sheet.filename}")
     assert sheet.extraction is not None
-    await tables.prepare(job.mill)
     async with job.transaction() as conn:
-        stored = await extractions.keep(conn, key_of(sheet), sheet.extraction)
+        stored = await extractions.keep(conn, key_of(sheet), sheet.extraction, job.tenant)
         job.complete(result_of(sheet, stored))
 
 

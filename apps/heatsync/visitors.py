@@ -2,8 +2,8 @@
 
 from fastapi import Request
 
-from apps.heatsync import tables
 from apps.heatsync.answers import Refusal
+from apps.heatsync.tables import HEATSYNC
 from batchmill import Mill
 from batchmill.service import Slowing, client_address, counted_as
 
@@ -20,10 +20,7 @@ mails = Slowing(tries=20, seconds=3_600)
 async def tenant_of(mill: Mill, request: Request) -> str:
     """All addresses of one network have the same tenant. Its name does not contain the address."""
     network = counted_as(client_address(request))
-    async with tables.transaction(mill) as conn:
-        row = await tables.one(conn, "meet_visitor", network=network, prefix=PREFIX)
-    assert row is not None
-    return row["tenant"]
+    return await HEATSYNC.value(mill, "meet_visitor", network=network, prefix=PREFIX)
 
 
 def is_visitor(tenant: str) -> bool:

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.heatsync.tables import HEATSYNC
 from batchmill import Mill
 from batchmill.embedded.installation import installations
 from benchmarks.servers import Postgres
@@ -125,8 +126,8 @@ def dsn_of(server: str, name: str) -> str:
 
 
 async def prepare(dsn: str) -> dict[str, str]:
-    """Creates the schema and a key for each tenant."""
-    async with Mill(dsn, migrate=True) as mill:
+    """Creates the schemas and a key for each tenant."""
+    async with Mill(dsn, migrate=True, schemas=[HEATSYNC]) as mill:
         return {tenant: (await mill.keys.create("soak", tenant=tenant))[0] for tenant in TENANTS}
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from batchmill.domain.artifact import Artifact, ArtifactRecord, safe_name
 from batchmill.domain.batch import BatchRecord, BatchState, BatchSummary
 from batchmill.domain.cron import Missed
+from batchmill.domain.duplicate import DuplicateRecord
+from batchmill.domain.erasure import Erasure
 from batchmill.domain.event import Event
 from batchmill.domain.failure import Rule
 from batchmill.domain.job import JobError, JobLine, JobRecord, JobState, Progress
@@ -27,6 +29,7 @@ from batchmill.errors import (
     Conflict,
     DatabaseUnavailable,
     EmbeddedError,
+    ErasureInProgress,
     FetchError,
     Forbidden,
     IdempotencyConflict,
@@ -40,6 +43,13 @@ from batchmill.errors import (
     LeaseLost,
     LinkExpired,
     MillClosed,
+    ModelAnswerTooLong,
+    ModelBadAnswer,
+    ModelBadStatus,
+    ModelDeclined,
+    ModelError,
+    ModelTooSlow,
+    ModelUnreachable,
     NotAnEntryPoint,
     NotAuthenticated,
     NotFound,
@@ -65,8 +75,12 @@ from batchmill.errors import (
 
 if TYPE_CHECKING:
     from batchmill.client import Client
+    from batchmill.domain.pool import Pool, Processor, ProcessorState
     from batchmill.domain.schedule import ScheduleRecord
+    from batchmill.domain.statistics import Statistics, TaskStatistics
     from batchmill.domain.task import Task
+    from batchmill.domain.usage import UsageRecord
+    from batchmill.domain.worker import WorkerRecord
     from batchmill.feed import Feed, FeedEvent
     from batchmill.fetch.address import Addresses
     from batchmill.fetch.fetcher import Fetcher
@@ -75,7 +89,10 @@ if TYPE_CHECKING:
     from batchmill.handles import Batch, JobHandle, Results
     from batchmill.job import Job, SyncJob
     from batchmill.mill import Mill
-    from batchmill.store.queries import queries_in
+    from batchmill.models.answer import ModelAnswer
+    from batchmill.models.client import ModelClient
+    from batchmill.models.question import ModelImage
+    from batchmill.store.schema import Schema
     from batchmill.submission import BatchOptions, Item, JobOptions
     from batchmill.worker.options import WorkerOptions
     from batchmill.worker.worker import Worker
@@ -97,13 +114,23 @@ _LATER = {
     "JobHandle": "handles",
     "JobOptions": "submission",
     "Mill": "mill",
+    "ModelAnswer": "models.answer",
+    "ModelClient": "models.client",
+    "ModelImage": "models.question",
+    "Pool": "domain.pool",
+    "Processor": "domain.pool",
+    "ProcessorState": "domain.pool",
     "Results": "handles",
     "ScheduleRecord": "domain.schedule",
+    "Schema": "store.schema",
+    "Statistics": "domain.statistics",
     "SyncJob": "job",
     "Task": "domain.task",
+    "TaskStatistics": "domain.statistics",
+    "UsageRecord": "domain.usage",
     "Worker": "worker.worker",
     "WorkerOptions": "worker.options",
-    "queries_in": "store.queries",
+    "WorkerRecord": "domain.worker",
 }
 
 __all__ = [
@@ -126,7 +153,10 @@ __all__ = [
     "ConfigurationError",
     "Conflict",
     "DatabaseUnavailable",
+    "DuplicateRecord",
     "EmbeddedError",
+    "Erasure",
+    "ErasureInProgress",
     "Event",
     "Feed",
     "FeedEvent",
@@ -159,6 +189,16 @@ __all__ = [
     "Mill",
     "MillClosed",
     "Missed",
+    "ModelAnswer",
+    "ModelAnswerTooLong",
+    "ModelBadAnswer",
+    "ModelBadStatus",
+    "ModelClient",
+    "ModelDeclined",
+    "ModelError",
+    "ModelImage",
+    "ModelTooSlow",
+    "ModelUnreachable",
     "NotAnEntryPoint",
     "NotAuthenticated",
     "NotFound",
@@ -166,6 +206,9 @@ __all__ = [
     "PayloadTooLarge",
     "Permanent",
     "Pipeline",
+    "Pool",
+    "Processor",
+    "ProcessorState",
     "Progress",
     "Quota",
     "QuotaExceeded",
@@ -179,24 +222,28 @@ __all__ = [
     "Retry",
     "Rule",
     "ScheduleRecord",
+    "Schema",
     "SchemaError",
     "Scope",
     "ServerBusy",
     "Snooze",
     "StatementTimeout",
+    "Statistics",
     "StorageError",
     "StorageExceeded",
     "SyncJob",
     "Task",
+    "TaskStatistics",
     "TenantBusy",
     "TooManyRedirects",
     "Transient",
     "UnknownTask",
     "Unreachable",
+    "UsageRecord",
     "WebhookRecord",
     "Worker",
     "WorkerOptions",
-    "queries_in",
+    "WorkerRecord",
     "safe_name",
 ]
 

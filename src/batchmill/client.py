@@ -18,6 +18,7 @@ from batchmill.domain.filter import Filter
 from batchmill.domain.job import JobLine
 from batchmill.domain.notification import EMAIL
 from batchmill.domain.task import Place, Task
+from batchmill.domain.usage import UsageFilter, UsageRecord
 from batchmill.engine import Engine
 from batchmill.errors import NotAnEntryPoint
 from batchmill.feed import Feed
@@ -70,7 +71,7 @@ class Client:
         self, task: Task[..., Any] | str, **options: Unpack[BatchOptions]
     ) -> Submission:
         """The part of a submit that needs no transaction, and that may wait for name servers."""
-        submission = Submission(self.find_task(task), options)
+        submission = Submission(self.find_task(task), options, self.tenant)
         await self.engine.register_tasks()
         if submission.targets:
             await self.engine.targets.check(submission.targets, self.tenant or submission.tenant)
@@ -101,7 +102,7 @@ class Client:
         **options: Unpack[JobOptions],
     ) -> JobHandle:
         """Submits one job without a batch. It has no events."""
-        call = enqueue_call(self.find_task(task), payload, options)
+        call = enqueue_call(self.find_task(task), payload, options, self.tenant)
         await self.engine.register_tasks()
         with submitting(call["task"]) as attributes:
             call = with_trace(call)
@@ -161,6 +162,16 @@ class Client:
         if batch is None:
             return await self.store.jobs.newest(which)
         return await self.store.jobs.lines_of_batch(which, parse_batch_id(batch))
+
+    async def usage(self, **which: Unpack[UsageFilter]) -> list[UsageRecord]:
+        """Totals of the amounts that handlers recorded with `job.use`: one for each name, or one
+        for each name and day, tenant or task as listed in `by`."""
+        await self.engine.open()
+        found = await self.store.usage.totals(which)
+        if not found and (batch := which.get("batch")) is not None:
+            # Raises an error if the batch does not exist.
+            await self.batch(batch).get()
+        return found
 
     @cached_property
     def limits(self) -> LimitControls:

@@ -1,6 +1,7 @@
 """The parts of a mill that all its tenants share."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from batchmill.registry import Registry
 from batchmill.store import migrate
 from batchmill.store.database import PooledDatabase
 from batchmill.store.listen import Listener
+from batchmill.store.schema import Schema
 from batchmill.store.store import EngineStore
 from batchmill.telemetry.meter import Meter
 
@@ -37,9 +39,11 @@ class Engine:
         migrate: bool = False,
         artifacts: str | Path | Storage | None = None,
         notify: NotifySettings | None = None,
+        schemas: Sequence[Schema] = (),
     ):
         self.settings = settings
         self.registry = registry
+        self.schemas = tuple(schemas)
         self.meter: Meter | None = None
         self.store = EngineStore(
             PooledDatabase(self._dsn, pooler=settings.pooler, prepare=self._prepare)
@@ -60,6 +64,7 @@ class Engine:
             migrate=self._migrate,
             artifacts=self._artifacts,
             notify=self._notify,
+            schemas=self.schemas,
         )
 
     async def open(self) -> None:
@@ -122,7 +127,7 @@ class Engine:
 
     async def _prepare(self, conn: Any) -> None:
         migrates = self._migrate or self.settings.dsn is None
-        await (migrate.upgrade if migrates else migrate.check)(conn)
+        await (migrate.upgrade if migrates else migrate.check)(conn, self.schemas)
 
     def _home(self) -> Path:
         from batchmill.embedded import default_home

@@ -19,6 +19,7 @@
     │   └── RangeNotSatisfiable  no byte of the file lies in the range that was asked for
     ├── NotFound                 no such batch, job, artifact, limit or schedule
     ├── Conflict                 the thing is not in a state that allows it
+    │   ├── ErasureInProgress    the tenant is being erased
     │   └── RequestInProgress    another request with the same idempotency key is under way
     ├── Refused                  the caller may not do this
     │   ├── NotAuthenticated     without a key, or with one that is not valid
@@ -39,6 +40,13 @@
     │   ├── BadStatus            retried or not, depending on the status
     │   ├── ResponseTooSlow      Transient
     │   └── Unreachable          Transient: no such name, no connection, or it broke off
+    ├── ModelError               a model gave no usable answer
+    │   ├── ModelBadStatus       retried or not, depending on the status
+    │   ├── ModelTooSlow         Transient
+    │   ├── ModelUnreachable     Transient: no connection, or it broke off
+    │   ├── ModelBadAnswer       Transient: not in the requested format; another may be
+    │   ├── ModelAnswerTooLong   Permanent
+    │   └── ModelDeclined        Permanent: the model refuses to answer
     ├── StorageError             the artifact store failed
     ├── InvalidLink              the signature does not match the link
     │   └── LinkExpired
@@ -135,6 +143,10 @@ class NotFound(BatchmillError):
 
 class Conflict(BatchmillError):
     code = "conflict"
+
+
+class ErasureInProgress(Conflict):
+    code = "erasure_in_progress"
 
 
 class RequestInProgress(Conflict):
@@ -304,3 +316,43 @@ class ResponseTooSlow(FetchError, Transient):
 
 class Unreachable(FetchError, Transient):
     code = "unreachable"
+
+
+class ModelError(HandlerError):
+    """End users may see the message, so it names no endpoint."""
+
+    code = "model"
+
+    def __init__(self, message: str):
+        super().__init__(message, code=self.code)
+
+
+class ModelBadStatus(ModelError):
+    """The message is for operators: it contains the beginning of the answer."""
+
+    code = "model_bad_status"
+
+    def __init__(self, message: str, *, status: int, headers: Mapping[str, str]):
+        self.status = status
+        self.headers = headers
+        super().__init__(message)
+
+
+class ModelTooSlow(ModelError, Transient):
+    code = "model_too_slow"
+
+
+class ModelUnreachable(ModelError, Transient):
+    code = "model_unreachable"
+
+
+class ModelBadAnswer(ModelError, Transient):
+    code = "model_bad_answer"
+
+
+class ModelAnswerTooLong(ModelError, Permanent):
+    code = "model_answer_too_long"
+
+
+class ModelDeclined(ModelError, Permanent):
+    code = "model_declined"

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from batchmill.domain.batch import BatchRecord
+from batchmill.domain.duplicate import DuplicateRecord
 from batchmill.domain.event import Event
 from batchmill.domain.job import JobRecord, JobState
 from batchmill.domain.notification import MOST_TARGETS, NotificationRecord, written_targets
@@ -14,6 +16,7 @@ from batchmill.engine import Engine
 from batchmill.errors import JobCancelled, JobFailed, NotFound
 from batchmill.events.sharing import patiently
 from batchmill.store import topics
+from batchmill.store.listing import in_order
 from batchmill.store.store import Store
 
 POLL = 1.0
@@ -23,12 +26,13 @@ POLL_WITHOUT_NOTIFY = 0.25
 @dataclass(frozen=True, slots=True)
 class Results:
     """The values of completed jobs in the order of submission, and the jobs that did not
-    complete."""
+    complete. A duplicate has the value of the job that it duplicates, if that has completed."""
 
     batch: BatchRecord
     values: list[Any]
     failed: list[JobRecord]
     cancelled: list[JobRecord]
+    duplicates: list[DuplicateRecord]
 
 
 class JobHandle:
@@ -107,6 +111,12 @@ class Batch:
         async for record in self._store.jobs.of_batch(self.id):
             yield record
 
+    async def duplicates(self) -> AsyncIterator[DuplicateRecord]:
+        """Yields the items that have no job of their own, in the order of submission, each with the
+        job that it duplicates."""
+        async for record in self._duplicates(await self.get()):
+            yield record
+
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         """Yields the log after number `after`: first the existing events, then new ones, without a
         gap.
@@ -135,17 +145,25 @@ class Batch:
                     await wake_up.wait(POLL if listener.is_listening else POLL_WITHOUT_NOTIFY)
 
     async def results(self, timeout: float | None = None) -> Results:
-        """Waits for the batch, then returns the results of all its jobs."""
-        results = Results(await self.wait(timeout), [], [], [])
-        async for job in self.jobs():
-            match job.state:
-                case JobState.COMPLETED:
-                    results.values.append(self._engine.registry.load_result(job))
-                case JobState.FAILED:
-                    results.failed.append(job)
-                case _:
-                    results.cancelled.append(job)
+        """Waits for the batch, then returns the results of all its jobs.
+
+        Does not wait for the jobs that duplicates name: they belong to other batches.
+        """
+        results = Results(await self.wait(timeout), [], [], [], [])
+        duplicates = self._duplicates(results.batch)
+        async for found in in_order(self.jobs(), duplicates, lambda item: item.position):
+            if found.state == JobState.COMPLETED:
+                results.values.append(self._engine.registry.load_result(found))
+            if isinstance(found, DuplicateRecord):
+                results.duplicates.append(found)
+            elif found.state is JobState.FAILED:
+                results.failed.append(found)
+            elif found.state is not JobState.COMPLETED:
+                results.cancelled.append(found)
         return results
+
+    def _duplicates(self, batch: BatchRecord) -> AsyncIterator[DuplicateRecord]:
+        return self._store.duplicates.of_batch(batch.id, batch.duplicates)
 
     async def cancel(self) -> int:
         """Cancels the batch and returns the number of jobs cancelled. Waiting jobs never start;
@@ -174,6 +192,14 @@ class Batch:
         if not found:
             await self.get()
         return found
+
+    async def usage(self) -> dict[str, Decimal]:
+        """What its jobs have used so far, by name: the amounts that handlers recorded."""
+        await self._engine.open()
+        found = await self._store.usage.totals({"batch": self.id})
+        if not found:
+            await self.get()
+        return {total.name: total.amount for total in found}
 
     async def delete(self) -> None:
         """Deletes the finished batch with its jobs, results and events."""

@@ -1,8 +1,8 @@
 """The job object that a handler gets, with the calls that a handler can make."""
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from batchmill.artifacts.attempt import JobArtifacts
@@ -10,8 +10,10 @@ from batchmill.artifacts.plain import ArtifactChannel, SyncJobArtifacts
 from batchmill.client import Client
 from batchmill.domain.failure import MESSAGE_LENGTH, cut, storable
 from batchmill.domain.job import Claim, Progress
+from batchmill.domain.outcome import Outcome, completed
 from batchmill.domain.payload import Codec
-from batchmill.errors import InvalidInput
+from batchmill.domain.usage import Amount
+from batchmill.errors import InvalidInput, LeaseLost
 from batchmill.jobinfo import JobInfo
 from batchmill.store.database import Connection
 
@@ -25,9 +27,11 @@ class JobServices(Protocol):
 
     def report(self, claim: Claim, progress: Progress) -> None: ...
     async def save_checkpoint(self, claim: Claim, name: str, value: str) -> None: ...
+    async def enter_limit(self, claim: Claim, name: str) -> int: ...
+    def leave_limit(self, number: int) -> None: ...
     async def check_job(self, task: str, key: str, payload: str) -> None: ...
     def completing(
-        self, claim: Claim, result: Callable[[], str | None]
+        self, claim: Claim, completed: Callable[[], Outcome]
     ) -> AbstractAsyncContextManager[Connection]: ...
     def artifacts(self, claim: Claim) -> JobArtifacts: ...
 
@@ -60,18 +64,37 @@ class Job(JobInfo):
         return codec.load(text)
 
     @asynccontextmanager
+    async def limit(self, name: str) -> AsyncIterator[None]:
+        """Waits for a slot of the limit, and holds it while the block runs: `async with
+        job.limit("provider:openai"):`. Waiting holds no database connection, and counts towards
+        the task's timeout. Declare the limit with `mill.limit`."""
+        number = await self._services.enter_limit(self._claim, name)
+        try:
+            yield
+        finally:
+            self._services.leave_limit(number)
+
+    @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """Commits the handler's writes together with the job's completion, or neither.
 
         Pass the result to `complete` inside the block; the handler's return value is ignored.
         """
-        async with self._services.completing(self._claim, lambda: self._result) as conn:
+        async with self._services.completing(self._claim, self._completed) as conn:
             yield conn
         self.is_recorded = True
+
+    def _completed(self) -> Outcome:
+        return completed(self._claim, self._result or "null")._replace(usage=self.usage)
 
     def complete(self, result: Any) -> None:
         """Sets the result that `transaction` will record."""
         self._result = self._codec.dump(result)
+
+    def use(self, name: str, amount: Amount) -> None:
+        if self.is_recorded:
+            raise LeaseLost("This attempt has completed, so it can record no more usage.")
+        super().use(name, amount)
 
     @property
     def artifacts(self) -> JobArtifacts:
@@ -89,6 +112,8 @@ class Channel(ArtifactChannel, Protocol):
 
     def report(self, progress: Progress) -> None: ...
     def save_checkpoint(self, name: str, value: str) -> None: ...
+    def enter_limit(self, name: str) -> int: ...
+    def leave_limit(self, number: int) -> None: ...
 
 
 class SyncJob(JobInfo):
@@ -111,6 +136,17 @@ class SyncJob(JobInfo):
         text = codec.dump(make())
         self._channel.save_checkpoint(name, text)
         return codec.load(text)
+
+    @contextmanager
+    def limit(self, name: str) -> Iterator[None]:
+        """Waits for a slot of the limit, and holds it while the block runs: `with
+        job.limit("provider:openai"):`. Waiting holds no database connection, and counts towards
+        the task's timeout. Declare the limit with `mill.limit`."""
+        number = self._channel.enter_limit(name)
+        try:
+            yield
+        finally:
+            self._channel.leave_limit(number)
 
     @property
     def artifacts(self) -> SyncJobArtifacts:

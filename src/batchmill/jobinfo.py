@@ -1,13 +1,18 @@
 """What every handler can read about its job, on the event loop, in a thread or in a process."""
 
 import logging
+import threading
 import time
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from batchmill.domain.job import Claim
+from batchmill.domain.usage import Amount, Usage
 
 LOG = logging.getLogger("batchmill.job")
+# Handlers may use threads. One lock for all jobs costs a job that records nothing no time.
+RECORDING = threading.Lock()
 
 
 class JobInfo:
@@ -26,6 +31,7 @@ class JobInfo:
         self._claim = claim
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._checkpoints = claim.checkpoints or {}
+        self._usage: Usage | None = None
 
     @property
     def batch_id(self) -> UUID | None:
@@ -35,6 +41,21 @@ class JobInfo:
     def remaining(self) -> float | None:
         """Seconds until the task's timeout; None if the task has no timeout."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def use(self, name: str, amount: Amount) -> None:
+        """Records an amount that this attempt used: tokens, seconds, pages, money. Amounts with the
+        same name add up. They are added to the totals when the attempt ends, however it ends."""
+        with RECORDING:
+            self._usage = self._usage or Usage()
+            self._usage.add(name, amount)
+
+    @property
+    def usage(self) -> dict[str, Decimal]:
+        """The amounts that this attempt has recorded so far."""
+        if self._usage is None:
+            return {}
+        with RECORDING:
+            return dict(self._usage.amounts)
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:

@@ -10,21 +10,26 @@ from batchmill.artifacts.storage import Storage
 from batchmill.client import Client
 from batchmill.config import NotifySettings, Settings
 from batchmill.controls.keys import KeyControls
+from batchmill.controls.tenants import TenantControls
 from batchmill.domain.failure import Rule
-from batchmill.domain.limits import Limits
+from batchmill.domain.limits import Limits, ProviderLimit, Rate, check_count
 from batchmill.domain.pipeline import Pipeline
+from batchmill.domain.pool import Pool
 from batchmill.domain.priority import checked_priority
 from batchmill.domain.retry import Retry
+from batchmill.domain.statistics import Statistics
 from batchmill.domain.task import Task
+from batchmill.domain.worker import WorkerRecord
 from batchmill.engine import Engine
 from batchmill.errors import NotFound
 from batchmill.registry import Registry
 from batchmill.store.database import PooledDatabase, Timeouts
 from batchmill.store.delivery import PostgresDelivery
+from batchmill.store.overview import HOUR, MOST_MINUTES, MOST_WORKERS, Gauges
+from batchmill.store.schema import Schema
 from batchmill.sync import SyncMill
 
 if TYPE_CHECKING:
-    from batchmill.store.overview import Gauges
     from batchmill.telemetry.metrics import Metrics
     from batchmill.worker.delivery import NewDelivery
     from batchmill.worker.options import WorkerOptions
@@ -41,7 +46,8 @@ class Mill(Client):
     migrates the schema of its own PostgreSQL automatically, and that of another database only with
     `migrate=True`. Files are stored in `artifacts`: a path, the URL of an object store, or a
     `Storage`. `notify` holds the settings for mails and webhooks; the default is to read them from
-    the environment.
+    the environment. `schemas` are the applications' own tables; they are migrated together with
+    batchmill's.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class Mill(Client):
         rules: Sequence[Rule] = (),
         artifacts: str | Path | Storage | None = None,
         notify: NotifySettings | None = None,
+        schemas: Sequence[Schema] = (),
     ):
         self._use(
             Engine(
@@ -61,6 +68,7 @@ class Mill(Client):
                 migrate=migrate,
                 artifacts=artifacts,
                 notify=notify,
+                schemas=schemas,
             )
         )
 
@@ -103,6 +111,12 @@ class Mill(Client):
             return self.engine.registry.add(function)
         return lambda handler: self.engine.registry.add(handler, **options)
 
+    def limit(self, name: str, *, slots: int | None = None, rate: Rate | None = None) -> None:
+        """Declares a limit that handlers enter with `async with job.limit(name)`. Its name begins
+        with `provider:`. At most `slots` attempts of all workers are in it at once, and at most the
+        starts of `rate` enter it in any window."""
+        self.engine.registry.add_limit(ProviderLimit(name=name, slots=slots, rate=rate))
+
     @property
     def tasks(self) -> dict[str, Task[..., Any]]:
         return self.engine.registry.tasks
@@ -122,6 +136,10 @@ class Mill(Client):
     @cached_property
     def keys(self) -> KeyControls:
         return KeyControls(self.engine)
+
+    @cached_property
+    def tenants(self) -> TenantControls:
+        return TenantControls(self.engine)
 
     @cached_property
     def metrics(self) -> "Metrics":
@@ -181,6 +199,24 @@ class Mill(Client):
         await self.open()
         return await self.worker(options).run_until_empty(at_most)
 
+    async def pools(self) -> list[Pool]:
+        """The slots of each task on each live worker, and what each slot does now."""
+        await self.open()
+        return await self.engine.store.overview.pools()
+
+    async def workers(self) -> list[WorkerRecord]:
+        """The live workers, and those that were lost in the last hour."""
+        await self.open()
+        found = await self.engine.store.overview.workers(HOUR, MOST_WORKERS)
+        return [WorkerRecord(**row) for row in found]
+
+    async def statistics(self, minutes: int = 60) -> Statistics:
+        """What waits and runs now, and what has ended in the last `minutes`: for each task and in
+        total."""
+        check_count("The number of minutes", minutes, at_least=1)
+        await self.open()
+        return await self.engine.store.overview.statistics(min(minutes, MOST_MINUTES))
+
     async def close(self) -> None:
         await self.engine.close()
 
@@ -204,6 +240,6 @@ class Mill(Client):
         await self.open()
         await self.engine.store.tasks.register(self.tasks if tasks is None else tasks)
 
-    async def _gauges(self) -> "Gauges":
+    async def _gauges(self) -> Gauges:
         await self.open()
         return await self.engine.store.overview.gauges()

@@ -1,12 +1,14 @@
-"""The tasks of a mill, made from functions and looked up by name."""
+"""The tasks of a mill, made from functions and looked up by name, and the limits it declares."""
 
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from batchmill.domain.duplicate import DuplicateRecord
 from batchmill.domain.failure import Rule
 from batchmill.domain.handler import HandlerSignature
 from batchmill.domain.job import JobRecord
+from batchmill.domain.limits import ProviderLimit
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
 from batchmill.domain.pipeline import Pipeline
@@ -18,6 +20,7 @@ from batchmill.jobinfo import JobInfo
 class Registry:
     def __init__(self, rules: Sequence[Rule] = (), *, builtin: bool = False):
         self.tasks: dict[str, Task[..., Any]] = {}
+        self.limits: dict[str, ProviderLimit] = {}
         self._rules = tuple(rules)
         self._is_builtin = builtin
 
@@ -56,16 +59,21 @@ class Registry:
         self.tasks[task.name] = task
         return task
 
+    def add_limit(self, limit: ProviderLimit) -> None:
+        if limit.name in self.limits:
+            raise InvalidInput(f'The limit "{limit.name}" is already declared.')
+        self.limits[limit.name] = limit
+
     def find(self, task: Task[..., Any] | str) -> Task[..., Any]:
         """A name may be registered in other processes only; the database checks that it exists."""
         if isinstance(task, Task):
             return task
         return self.tasks.get(task) or _elsewhere(task)
 
-    def load_result(self, job: JobRecord) -> Any:
+    def load_result(self, job: JobRecord | DuplicateRecord) -> Any:
         """Returns the result in the type of the task's annotation, or as plain data if the task is
         not registered in this process."""
-        task = self.tasks.get(job.task)
+        task = self.tasks.get(job.task or "")
         return task.result.load_parsed(job.result) if task else job.result
 
 

@@ -108,7 +108,10 @@ class Slow:
     given_to: Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
-def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dict[str, Any]:
+def enqueue_call(
+    task: Task[..., Any], payload: Any, options: JobOptions, acting: str | None = None
+) -> dict[str, Any]:
+    """`acting` is the tenant that submits, if it is not the operator."""
     text = task.dump(payload)
     written = written_options(options)
     if task.key:
@@ -118,7 +121,7 @@ def enqueue_call(task: Task[..., Any], payload: Any, options: JobOptions) -> dic
     return {
         "task": task.name,
         "payload": text,
-        "options": to_json(written | _checks(task)).decode(),
+        "options": to_json(written | _checks(task) | _acting(acting)).decode(),
     }
 
 
@@ -198,10 +201,11 @@ class Overlap:
 
 class Submission:
     """A batch that is being submitted: `add` items, `take` a call when it is full, and `learn` from
-    the answer to the first call."""
+    the answer to the first call. `acting` is the tenant that submits, if it is not the operator."""
 
-    def __init__(self, task: Task[..., Any], options: BatchOptions):
+    def __init__(self, task: Task[..., Any], options: BatchOptions, acting: str | None = None):
         self._task = task
+        self._acting = _acting(acting)
         self._options = written_options(options)
         self._digest = hashlib.sha256(to_json([task.name, self._options]))
         self._earlier_digest: str | None = None
@@ -254,7 +258,7 @@ class Submission:
         if self._count == 0:
             raise InvalidInput("There is nothing to submit: a batch needs at least one job.")
         self.is_split |= more
-        options = self._options | _checks(self._task) | {"more": more}
+        options = self._options | _checks(self._task) | self._acting | {"more": more}
         if not self._options_at:
             options["bare"] = True
         if self.batch_id:
@@ -329,6 +333,11 @@ def _checks(task: Task[..., Any]) -> dict[str, bool]:
     """Lets the database skip checks that were made here. Tasks that are not registered in this
     process are checked by the database."""
     return {} if task.place is Place.ELSEWHERE else {"checked": True}
+
+
+def _acting(tenant: str | None) -> dict[str, str]:
+    """Makes a submit on a connection of the operator count as one of the tenant."""
+    return {} if tenant is None else {"as_tenant": tenant}
 
 
 async def _read(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Iterable[Any]]:

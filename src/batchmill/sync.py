@@ -12,6 +12,7 @@ from batchmill.domain.batch import BatchRecord
 from batchmill.domain.filter import Filter
 from batchmill.domain.job import JobLine
 from batchmill.domain.task import Task
+from batchmill.domain.usage import UsageFilter, UsageRecord
 from batchmill.handles import Batch, JobHandle
 from batchmill.store import foreign
 from batchmill.submission import BatchOptions, JobOptions, enqueue_call, send_on
@@ -77,6 +78,9 @@ class SyncMill:
 
     def jobs(self, batch: UUID | str | None = None, **which: Unpack[Filter]) -> list[JobLine]:
         return self.run(self._client.jobs(batch, **which))
+
+    def usage(self, **which: Unpack[UsageFilter]) -> list[UsageRecord]:
+        return self.run(self._client.usage(**which))
 
     @property
     def artifacts(self) -> ArtifactControls:

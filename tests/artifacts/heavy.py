@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from batchmill import Artifact, LeaseLost, Mill, NotFound, Retry, SyncJob
+from batchmill import Advance, Artifact, LeaseLost, Mill, NotFound, Retry, SyncJob
 
 mill = Mill("postgresql://nowhere")
 ONCE = Retry(attempts=1)
@@ -50,3 +50,10 @@ def catches_not_found(job: SyncJob, id: str) -> str:
     except NotFound as error:
         return str(error)
     raise LeaseLost("unreachable")
+
+
+@mill.task(process=True)
+def releases(job: SyncJob, file: Artifact) -> Advance:
+    assert job.artifacts.read(file) == b"content"
+    job.artifacts.release(file)
+    return Advance("wait", 1)

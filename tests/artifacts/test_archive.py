@@ -282,3 +282,40 @@ def test_the_sink_is_not_seekable() -> None:
     sink.write(b"ab")
     sink.write(b"c")
     assert (sink.size, sink.take(), sink.size) == (3, b"abc", 0)
+
+
+async def test_an_archive_has_the_files_of_jobs_that_its_duplicates_name(
+    mill: Mill, make: Any
+) -> None:
+    """A file that is in the archive already is not added again."""
+    first = await mill.submit(make, [Item("a.txt", dedup_key="a")])
+    keys = {"a": "a", "b.txt": "b", "b": "b", "fails": "f", "f": "f"}
+    items = [Item(name, dedup_key=key) for name, key in keys.items()]
+    second = await mill.submit(make, items)
+    async with mill.running():
+        await first.wait()
+        await second.wait()
+    zipped = await read_archive(mill, second)
+    assert zipped.namelist() == ["a.txt", "b.txt", "manifest.json"]
+    content = manifest(zipped)
+    a, b, same_b, fails, same_f = content["jobs"]
+    (made,) = [job async for job in first.jobs()]
+    assert a["duplicate_of"] == {"job": made.id, "batch": str(first.id)} and "job" not in a
+    assert (a["files"], b["files"], same_b["files"]) == (["a.txt"], ["b.txt"], ["b.txt"])
+    assert same_b["duplicate_of"] == {"job": b["job"], "batch": str(second.id)}
+    assert (same_f["state"], same_f["error"]["code"]) == ("failed", fails["error"]["code"])
+    assert (content["total"], content["duplicates"], content["is_complete"]) == (2, 3, False)
+    assert content["note"].endswith(" Duplicates of jobs that have not completed: 1.")
+
+
+async def test_an_archive_with_complete_duplicates_is_complete(mill: Mill, make: Any) -> None:
+    first = await mill.submit(make, [Item("a.txt", dedup_key="a")])
+    second = await mill.submit(make, [Item("a.txt", dedup_key="a")])
+    assert not manifest(await read_archive(mill, second))["is_complete"]
+    async with mill.running():
+        await first.wait()
+    zipped = await read_archive(mill, second)
+    assert manifest(zipped)["is_complete"] and zipped.read("a.txt") == b"a.txt" * 100
+    await first.delete()
+    (gone,) = manifest(await read_archive(mill, second))["jobs"]
+    assert (gone["state"], gone["files"]) == ("gone", [])

@@ -299,6 +299,26 @@ async def test_an_output_can_be_the_input_of_another_batch(
     assert nothing_is_left(sql, files)
 
 
+@pytest.mark.parametrize("maker", ["batch", "job"])
+async def test_an_output_outlives_a_batch_that_used_it(
+    mill: Mill, dsn: str, files: Path, read: Any, maker: str
+) -> None:
+    @mill.task
+    async def make(job: Job, n: int) -> Artifact:
+        return await job.artifacts.save("n.txt", str(n).encode())
+
+    async with mill.running():
+        if maker == "batch":
+            (output,) = (await (await mill.submit(make, [1])).results()).values
+        else:
+            output = await (await mill.enqueue(make, 1)).result()
+        used = await mill.submit(read, [{"pdf": output}])
+        await used.wait()
+    await used.delete()
+    await collect(dsn, files)
+    assert await mill.artifacts.read(output) == b"1"
+
+
 async def test_a_file_in_use_cannot_be_deleted(
     mill: Mill, read: Any, given: ArtifactRecord
 ) -> None:

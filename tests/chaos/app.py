@@ -8,10 +8,13 @@ from pathlib import Path
 
 from batchmill import Advance, Artifact, Job, Limits, Mill, Pipeline, Retry
 from tests.worker import descendants
+from tests.worker.limited import stay
 
 mill = Mill()
 MANY = Retry(attempts=20, base=0, jitter=0)
 FLOW = Pipeline("flow", limits=Limits(total=7, per_batch=3))
+mill.limit("provider:three", slots=3)
+mill.limit("provider:one", slots=1)
 
 
 def note(*words: object) -> None:
@@ -44,6 +47,25 @@ async def last(job: Job, n: int) -> int:
 async def first(job: Job, n: int) -> Advance:
     await asyncio.sleep(0.01)
     return Advance(last, n)
+
+
+@mill.task(retry=MANY)
+async def call(job: Job, n: int) -> int:
+    """Enters a limit, and counts in Postgres how many handlers are inside."""
+    async with job.limit("provider:three"):
+        await asyncio.to_thread(stay, os.environ["DATABASE_URL"])
+    return n
+
+
+@mill.task(retry=MANY)
+async def hold_slot(job: Job, release: str) -> str:
+    """Holds the only slot of a limit until the file `release` exists."""
+    note("asking", job.id, job.attempt)
+    async with job.limit("provider:one"):
+        note("inside", job.id, job.attempt)
+        while not Path(release).exists():
+            await asyncio.sleep(0.01)
+    return f"attempt {job.attempt}"
 
 
 @mill.task(retry=Retry(attempts=2, base=0, jitter=0))

@@ -51,6 +51,36 @@ async def test_a_lost_answer_wastes_no_attempt(
     assert violations(sql) == []
 
 
+async def test_a_slot_is_freed_and_granted_although_answers_are_lost(
+    proxy: Proxy, sql: psycopg.Connection
+) -> None:
+    mill = Mill(proxy.dsn)
+    mill.limit("provider:api", slots=2)
+    inside = highest = 0
+
+    @mill.task
+    async def call(job: Job, n: int) -> int:
+        nonlocal inside, highest
+        async with job.limit("provider:api"):
+            inside += 1
+            highest = max(highest, inside)
+            await asyncio.sleep(0.01)
+            inside -= 1
+        return n
+
+    async with mill.running(OPTIONS):
+        batch = await mill.submit(call, range(60))
+        for _ in range(5):
+            proxy.lose_answer_to("batchmill.hold_slots(")
+            await first_of(proxy.lost.wait(), batch.wait())
+        results = await batch.results()
+        await until(lambda: one(sql, "select count(*) from batchmill.holds") == (0,))
+    assert results.values == list(range(60))
+    assert highest == 2
+    assert sql.execute("select distinct attempt from batchmill.finished").fetchall() == [(1,)]
+    assert violations(sql) == []
+
+
 async def test_a_submit_whose_answer_was_lost_can_be_repeated(
     proxy: Proxy, sql: psycopg.Connection
 ) -> None:

@@ -15,6 +15,7 @@ from tests.chaos import app
 from tests.chaos.fleet import WorkerProcess, lines, until, until_logged
 from tests.invariants import violations
 from tests.store.ledger import exceeded, open_ledger
+from tests.worker import limited
 
 OPTIONS = ("--lease", "1.5", "--concurrency", "20", "--grace", "20")
 
@@ -85,6 +86,56 @@ async def test_limits_of_a_pipeline_hold_although_workers_are_killed(
     assert exceeded(sql) == []
     assert [(await batch.get()).completed for batch in batches] == [100] * 3
     assert violations(sql) == []
+
+
+async def test_handlers_of_two_workers_at_a_limit_of_3_are_never_4(
+    mill: Mill, dsn: str, sql: psycopg.Connection, log: Path
+) -> None:
+    sql.execute(limited.TABLES)
+    batch = await mill.submit(app.call, range(150))
+    async with WorkerProcess(dsn, log, *OPTIONS), WorkerProcess(dsn, log, *OPTIONS):
+        results = await batch.results()
+    assert results.values == list(range(150))
+    assert limited.highest(sql) == 3
+    assert violations(sql) == []
+
+
+async def test_the_slot_of_a_killed_worker_goes_to_the_next_when_its_lease_has_lapsed(
+    mill: Mill, dsn: str, sql: psycopg.Connection, log: Path, tmp_path: Path
+) -> None:
+    holding = await mill.enqueue(app.hold_slot, str(tmp_path / "never"))
+    # The victim has no room for a second job.
+    async with WorkerProcess(dsn, log, *OPTIONS, "--concurrency", "1") as victim:
+        await until_logged(log, "inside", str(holding.id), "1")
+        async with WorkerProcess(dsn, log, *OPTIONS) as survivor:
+            waiting = await mill.enqueue(app.hold_slot, str(tmp_path / "waiting"))
+            await until_logged(log, "asking", str(waiting.id))
+            victim.signal(signal.SIGKILL)
+            await until_logged(log, "inside", str(waiting.id))
+            lost = sql.execute("select count(*) from batchmill.workers where state = 'lost'")
+            assert lost.fetchone() == (1,)
+            (tmp_path / "waiting").touch()
+            await waiting.result()
+            await until_logged(log, "inside", str(holding.id), "2")
+            (tmp_path / "never").touch()
+            assert await holding.result() == "attempt 2"
+            survivor.check()
+    assert violations(sql) == []
+
+
+async def test_a_limit_is_used_fully_although_workers_are_killed(
+    mill: Mill, dsn: str, sql: psycopg.Connection, log: Path
+) -> None:
+    sql.execute(limited.TABLES)
+    batch = await mill.submit(app.call, range(300))
+    async with WorkerProcess(dsn, log, *OPTIONS):
+        for killed in range(4):
+            async with WorkerProcess(dsn, log, *OPTIONS) as victim:
+                await until_completed(batch, (killed + 1) * 40)
+                victim.signal(signal.SIGKILL)
+        while not (record := await batch.get()).is_finished:
+            assert violations(sql) == []
+        assert record.completed == 300
 
 
 async def test_sigterm_lets_running_jobs_finish_and_leaves_the_rest_waiting(

@@ -24,6 +24,8 @@ async def pack(job: Job, order: Order) -> Advance:
         raise Permanent("It is [bold]sold out.", code="sold_out")
     if order.number == FAILS_ONCE and job.attempt == 1:
         raise Transient("The shelf was locked.", code="locked")
+    job.use("parcels", 1)
+    job.use("eur", 1234.5)
     return Advance(send, order)
 
 

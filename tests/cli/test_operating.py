@@ -7,10 +7,12 @@ import psycopg
 import pytest
 
 from batchmill import Mill, WorkerOptions
+from batchmill.cli.exits import ExitCode
 from batchmill.store import overview
 from batchmill.store.queries import queries
 from tests.cli.conftest import Cli
 from tests.cli.shop import Order
+from tests.library.tools import until_event
 
 
 async def finished(mill: Mill, *numbers: int, tenant: str = "default") -> Any:
@@ -36,6 +38,22 @@ async def test_batches_can_be_filtered(cli: Cli, shop_mill: Mill) -> None:
     assert await cli.json("batches", "--task", "send") == []
     assert str(second.id) in "".join(await cli.lines("batches"))
     assert await cli.lines("batches", "--task", "send") == ["No batches found."]
+
+
+async def test_pools_show_what_each_processor_runs(cli: Cli, shop_mill: Mill) -> None:
+    assert await cli.lines("pools") == ["No worker is running."]
+    async with shop_mill.running(WorkerOptions(pools={"hold": 2}, concurrency=3, grace=0)):
+        batch = await shop_mill.submit("hold", [{"number": 1}])
+        await until_event(batch, "job_started")
+        (held,) = [job.id async for job in batch.jobs()]
+        hold, shared = await cli.json("pools")
+        assert (hold["task"], hold["busy"], hold["idle"]) == ("hold", 1, 1)
+        assert (shared["task"], shared["size"]) == (None, 3)
+        first = hold["processors"][0]
+        assert (first["name"], first["state"]) == ("hold-processor-1", "busy")
+        assert (first["job_id"], first["batch_id"]) == (held, str(batch.id))
+        text = "\n".join(await cli.lines("pools"))
+        assert "hold-processor-1" in text and "hold: 1 of 2" in text and "shared: 3 of 3" in text
 
 
 async def test_jobs_can_be_filtered(cli: Cli, shop_mill: Mill) -> None:
@@ -93,23 +111,25 @@ async def test_one_failed_job_is_retried_by_its_number(cli: Cli, shop_mill: Mill
     assert (await batch.get()).waiting == 1
 
 
-async def test_limits_can_be_set_listed_and_reset(cli: Cli, shop_mill: Mill) -> None:
+@pytest.mark.parametrize("name", ["task:pack", "provider:api"])
+async def test_limits_can_be_set_listed_and_reset(cli: Cli, shop_mill: Mill, name: str) -> None:
     assert await cli.lines("limits") == ["There are no limits."]
-    changed = await cli.json("limits", "set", "task:pack", "--slots", 3, "--rate", "10/1m")
+    changed = await cli.json("limits", "set", name, "--slots", 3, "--rate", "10/1m")
     assert (changed["slots"], changed["rate"], changed["period"]) == (3, 10, 60)
-    assert [limit["name"] for limit in await cli.json("limits")] == ["task:pack"]
+    assert [limit["name"] for limit in await cli.json("limits")] == [name]
     assert await cli.json("limits") == await cli.json("limits", "list")
     assert "10 in 60 s" in "".join(await cli.lines("limits"))
-    unlimited = await cli.json("limits", "set", "task:pack", "--slots", "unlimited")
+    unlimited = await cli.json("limits", "set", name, "--slots", "unlimited")
     assert (unlimited["slots"], unlimited["rate"]) == (None, 10)
-    await cli.lines("limits", "reset", "task:pack")
+    await cli.lines("limits", "reset", name)
     assert await cli.json("limits") == []
 
 
-async def test_a_limit_can_be_paused_and_resumed(cli: Cli, shop_mill: Mill) -> None:
-    assert (await cli.json("pause", "tenant:acme"))["paused"] is True
+@pytest.mark.parametrize("name", ["tenant:acme", "provider:api"])
+async def test_a_limit_can_be_paused_and_resumed(cli: Cli, shop_mill: Mill, name: str) -> None:
+    assert (await cli.json("pause", name))["paused"] is True
     assert "paused" in "".join(await cli.lines("limits"))
-    assert await cli.lines("resume", "tenant:acme") == ["tenant:acme is resumed."]
+    assert await cli.lines("resume", name) == [f"{name} is resumed."]
     assert await cli.json("limits") == []
 
 
@@ -214,3 +234,22 @@ def running(status: Any, name: str) -> int:
 
 def task(status: Any, name: str) -> Any:
     return next(task for task in status["tasks"] if task["name"] == name)
+
+
+async def test_usage_is_shown_in_groups(cli: Cli, shop_mill: Mill) -> None:
+    assert await cli.lines("usage") == ["No usage was recorded."]
+    first = await finished(shop_mill, 1, 13)
+    await finished(shop_mill, 2, tenant="acme")
+    assert [(each["name"], each["amount"]) for each in await cli.json("usage")] == [
+        ("eur", "2469"),
+        ("parcels", "2"),
+    ]
+    by_tenant = await cli.json("usage", "--by", "tenant", "--by", "day")
+    assert [each["tenant"] for each in by_tenant] == ["acme", "acme", "default", "default"]
+    for words in (["--batch", first.id], ["--tenant", "acme"]):
+        assert [each["amount"] for each in await cli.json("usage", *words)] == ["1234.5", "1"]
+    assert await cli.json("usage", "--task", "send") == []
+    assert await cli.json("usage", "--since", "2030-01-01", "--until", "2030-12-31") == []
+    text = "\n".join(await cli.lines("usage", "--by", "task"))
+    assert "pack" in text and "2,469" in text
+    assert (await cli("usage", "--since", "tomorrow")).exit_code == ExitCode.BAD_INPUT

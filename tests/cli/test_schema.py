@@ -18,13 +18,15 @@ async def test_migrate_creates_the_schema_once_and_reports_its_version(empty_dsn
     before = await cli("migrate", "status")
     assert before.exit_code == 4
     assert "The schema is missing" in before.stdout
-    assert (await cli.json("migrate", "up"))["applied"][0] == {"version": 1, "name": "engine"}
+    first = {"schema": "batchmill", "version": 1, "name": "engine"}
+    assert (await cli.json("migrate", "up"))["applied"][0] == first
     assert await cli.json("migrate", "up") == {"applied": []}
     newest = migrate.newest()
     assert await cli.json("migrate", "status") == {
         "installed": newest,
         "newest": newest,
         "pending": [],
+        "applications": [],
     }
 
 

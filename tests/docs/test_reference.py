@@ -127,7 +127,7 @@ def test_every_exit_code_is_documented() -> None:
 
 
 def test_every_event_is_documented() -> None:
-    of_batches = {"batch_started", "batch_retried", *LAST_EVENTS}
+    of_batches = {"batch_started", "batch_retried", "item_duplicate", *LAST_EVENTS}
     assert of_batches | set(STATE_AFTER) <= code_in(Page(REFERENCE / "events.md"))
 
 

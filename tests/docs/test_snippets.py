@@ -58,8 +58,10 @@ def test_programs_run(page: Page, dsn: str, tmp_path: Path) -> None:
 
     The files of a page can import each other. A file that another one imports is not run itself.
     """
-    for block in filter(is_program, page.blocks("python")):
-        (tmp_path / str(block.file)).write_text(block.text)
+    for block in filter(is_program, page.blocks("python", "sql")):
+        path = tmp_path / str(block.file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text)
     imported = set().union(*map(imports, page.blocks("python")))
     own = {"DATABASE_URL": dsn, "BATCHMILL_ARTIFACTS": str(tmp_path / "artifacts")}
     directory = Directory(tmp_path, os.environ | own | SUBPROCESS)
@@ -105,11 +107,13 @@ async def test_snippets_run_in_the_order_of_the_page(
     names: dict[str, Any] = {"__name__": "page"}
     try:
         for block in page.blocks("python", "sql"):
+            if is_program(block):
+                continue
             if block.language == "sql":
                 # Rolled back, because roles would outlive the database.
                 with sql.transaction(force_rollback=True):
                     sql.execute(block.text.encode())
-            elif not is_program(block) and can_run(block):
+            elif can_run(block):
                 await run_snippet(block, names)
     finally:
         for mill in [value for value in names.values() if isinstance(value, Mill)]:

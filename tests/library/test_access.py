@@ -28,7 +28,7 @@ FUNCTIONS = """
     from pg_proc p where p.pronamespace = 'batchmill'::regnamespace order by 1"""
 
 # What requests of tenants call. Functions that write run as the owner and check whose row it is.
-READING = {"clock", "is_builtin", "named_artifacts", "page_end", "raw_size"}
+READING = {"clock", "duplicates_of", "is_builtin", "named_artifacts", "page_end", "raw_size"}
 ACTING = {
     *(
         "submit",
@@ -49,8 +49,8 @@ ACTING = {
     "seen_tenant",
 }
 # These run as the owner too: one is for processes of the engine, one compares the session with
-# the owner.
-FOR_THE_ENGINE = {"listening_key", "acting_tenant"}
+# the owner, and one is a trigger on tables of applications.
+FOR_THE_ENGINE = {"listening_key", "acting_tenant", "refuse_erased_row"}
 SECRET = "the-secret-of-ada"
 
 
@@ -139,6 +139,7 @@ class Victim:
             "xid8": "'0'",
             "bytea": "'x'",
             "name": "'batchmill_tenant'",
+            "regclass": "'batchmill.jobs'",
         }
         return f"{values.get(type, 'null')}::{'batchmill.' * (type not in values)}{bare(type)}"
 

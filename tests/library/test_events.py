@@ -84,7 +84,7 @@ async def test_every_step_of_a_job_has_an_event(mill: Mill) -> None:
 
 
 def summary(batch: Batch, state: str, **counts: int) -> dict[str, Any]:
-    none = {"completed": 0, "failed": 0, "cancelled": 0, "generation": 1}
+    none = {"completed": 0, "failed": 0, "cancelled": 0, "duplicates": 0, "generation": 1}
     rest = {"batch_id": str(batch.id), "tenant": "default", "state": state, "total": 1}
     return rest | none | counts
 

@@ -444,7 +444,8 @@ async def test_duplicates_in_a_batch_are_counted_and_not_run(
     assert (record.total, record.duplicates) == (2, 2)
     async with mill.running():
         results = await batch.results()
-    assert results.values == [1, 3]
+    assert results.values == [1, 1, 3]
+    assert [each.state for each in results.duplicates] == ["scheduled", "completed"]
     assert violations(sql) == []
 
 

@@ -48,6 +48,7 @@ async def test_a_finished_batch_is_delivered_with_a_valid_signature(
         "completed": 2,
         "failed": 1,
         "cancelled": 0,
+        "duplicates": 0,
         "generation": 1,
         "labels": {"meet": "Spring"},
     }

@@ -44,7 +44,8 @@ class Operation:
 
     @property
     def needs_operator(self) -> bool:
-        return self.path.startswith(("/metrics", "/v1/limits", "/v1/tasks/", "/v1/worker/"))
+        operators = ("/metrics", "/v1/limits", "/v1/pools", "/v1/statistics", "/v1/tasks/")
+        return self.path.startswith((*operators, "/v1/tenants/", "/v1/worker"))
 
     def request(self, **names: str) -> dict[str, Any]:
         """Returns the arguments of `client.request`, with these values in the path."""

@@ -28,6 +28,11 @@ def shop_on(dsn: str | None = None, artifacts: Path | None = None) -> Mill:
         return await job.artifacts.save("loud.txt", text.upper(), media_type="text/plain")
 
     @mill.task(entry=True)
+    async def read_pages(job: Job, pages: int) -> None:
+        job.use("pages", pages)
+        job.use("eur", pages * 0.1)
+
+    @mill.task(entry=True)
     async def keep(value: object) -> object:
         return value
 

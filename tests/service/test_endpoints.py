@@ -70,6 +70,48 @@ async def test_jobs_have_separate_options(ada: Tenant) -> None:
     assert listed[-1]["run_at"].startswith("2099-12-31T22:00")
 
 
+async def test_duplicates_name_the_job_and_the_batch_that_they_duplicate(
+    ada: Tenant, bob: Tenant
+) -> None:
+    live = {"task": "hold", "jobs": [{"payload": 0, "dedup_key": "k"}]}
+    first = (await ada.client.post("/v1/batches", json=live)).json()
+    (job,) = (await ada.client.get(first["links"]["jobs"])).json()["jobs"]
+    jobs = [{"payload": n, "dedup_key": "k"} for n in range(3)]
+    batch = (await ada.client.post("/v1/batches", json={"task": "hold", "jobs": jobs})).json()
+    assert (batch["state"], batch["total"], batch["duplicates"]) == ("completed", 0, 3)
+    named = {(each["job_id"], each["batch_id"]) for each in batch["first_duplicates"]}
+    assert named == {(job["id"], first["id"])}
+
+    at = batch["links"]["duplicates"]
+    page = (await ada.client.get(at, params={"size": 2})).json()
+    rest = (await ada.client.get(at, params={"size": 2, "cursor": page["next"]})).json()
+    listed = page["duplicates"] + rest["duplicates"]
+    assert [each["position"] for each in listed] == [0, 1, 2] and rest["next"] is None
+    assert problem(await bob.client.get(at)) == (404, "not_found")
+
+    await ada.client.post(first["links"]["self"] + "/cancel")
+    await ada.finished(first)
+    results = (await ada.client.get(batch["links"]["results"])).json()
+    assert [each["state"] for each in results["duplicates"]] == ["cancelled"] * 3
+    assert (results["results"], results["cancelled"]) == ([], [])
+    await ada.client.delete(first["links"]["self"])
+    gone = (await ada.client.get(at)).json()["duplicates"]
+    assert {each["state"] for each in gone} == {"gone"}
+
+
+async def test_results_have_those_of_duplicates_in_order(ada: Tenant) -> None:
+    numbers = (4, 4, 13, 13, 5)
+    jobs = [{"payload": n, "dedup_key": str(n), "delay": 0.2} for n in numbers]
+    batch = (await ada.client.post("/v1/batches", json={"task": "double", "jobs": jobs})).json()
+    await ada.finished(batch)
+    results = (await ada.client.get(batch["links"]["results"])).json()
+    values = [(each["position"], each["result"]) for each in results["results"]]
+    assert values == [(0, 8), (1, 8), (4, 10)]
+    assert [each["position"] for each in results["failed"]] == [2]
+    states = [(each["position"], each["state"], each["code"]) for each in results["duplicates"]]
+    assert states == [(1, "completed", None), (3, "failed", "unlucky")]
+
+
 async def test_the_same_idempotency_key_returns_the_same_batch(ada: Tenant, bob: Tenant) -> None:
     body, key = {"task": "double", "items": [1]}, {"Idempotency-Key": "once"}
     first = await ada.client.post("/v1/batches", json=body, headers=key)
@@ -107,15 +149,16 @@ async def test_the_priority_of_a_task_is_set_and_restored(ada: Tenant, operator:
     assert problem(unknown) == (404, "not_found")
 
 
-async def test_limits_are_set_paused_and_reset(ada: Tenant, operator: Tenant) -> None:
-    at = f"/v1/limits/task:keep/tenant:{ada.name}"
+@pytest.mark.parametrize("name", ["task:keep/tenant:ada", "provider:api.example.com/v1"])
+async def test_limits_are_set_paused_and_reset(operator: Tenant, name: str) -> None:
+    at = f"/v1/limits/{name}"
     limit = (await operator.client.put(at, json={"slots": 3, "rate": 5, "period": 60})).json()
     assert (limit["slots"], limit["rate"], limit["period"], limit["is_set"]) == (3, 5, 60, True)
     assert (await operator.client.post(f"{at}/pause")).json()["paused"] is True
     assert (await operator.client.post(f"{at}/resume")).json()["paused"] is False
     assert (await operator.client.put(at, json={"slots": "unlimited"})).json()["slots"] is None
     names = [each["name"] for each in (await operator.client.get("/v1/limits")).json()["limits"]]
-    assert f"task:keep/tenant:{ada.name}" in names
+    assert name in names
     assert (await operator.client.put(at, json={"reset": True})).json()["is_set"] is False
     absent = await operator.client.put("/v1/limits/tenant:nobody", json={"reset": True})
     assert problem(absent) == (404, "not_found")

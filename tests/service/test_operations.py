@@ -13,7 +13,7 @@ OWNED = [
     each
     for each in GUARDED
     if "{" in each.path
-    and not each.path.startswith(("/v1/tasks", "/v1/limits"))
+    and not each.path.startswith(("/v1/tasks", "/v1/limits", "/v1/tenants"))
     and not (each.method == "PUT" and "/schedules/" in each.path)
 ]
 

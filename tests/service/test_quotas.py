@@ -126,14 +126,34 @@ async def test_a_repeated_submit_does_not_count(ada: Tenant) -> None:
     assert len(ids) == 1
 
 
-async def test_a_batch_with_only_cached_results_counts_as_one_job(ada: Tenant) -> None:
-    """It runs no job, but it may send twenty notifications when it has finished."""
-    body = {"task": "double", "jobs": [{"payload": n, "cache_key": str(n)} for n in range(3)]}
-    first = (await ada.client.post("/v1/batches", json=body)).json()
+async def test_duplicates_and_cached_results_do_not_count(ada: Tenant) -> None:
+    jobs = [{"payload": n, "cache_key": str(n)} for n in range(3)]
+    first = (await ada.client.post("/v1/batches", json={"task": "double", "jobs": jobs})).json()
     await ada.finished(first)
     ada.quota(operations_per_day=2)
-    statuses = [(await ada.client.post("/v1/batches", json=body)).status_code for _ in range(4)]
-    assert statuses == [202, 202, 429, 429]
+    held = [{"payload": 1, "dedup_key": "same"}]
+    bodies = [{"task": "hold", "jobs": held}, *[{"task": "double", "jobs": jobs}] * 2]
+    statuses = [
+        (await ada.client.post("/v1/batches", json=body)).status_code
+        for body in [*bodies, {"task": "hold", "jobs": held}, {"task": "double", "items": [1]}]
+    ]
+    assert statuses == [202] * 5
+    assert refusals([await ada.client.post("/v1/batches", json={"task": "double", "items": [1]})])
+
+
+async def test_a_batch_with_only_cached_results_counts_once_if_it_notifies(ada: Tenant) -> None:
+    """It runs no job, but it may send twenty notifications when it has finished."""
+    body = {"task": "double", "jobs": [{"payload": n, "cache_key": str(n)} for n in range(3)]}
+    await ada.finished((await ada.client.post("/v1/batches", json=body)).json())
+    ada.quota(operations_per_day=2)
+    body["notify"] = ["https://1.1.1.1/"]
+    ada.service.sql.execute(
+        """insert into batchmill.webhooks (tenant, url, secret, created_at, disabled_at)
+        values (%s, 'https://1.1.1.1/', '', now(), now())""",
+        [ada.name],
+    )
+    statuses = [(await ada.client.post("/v1/batches", json=body)).status_code for _ in range(3)]
+    assert statuses == [202, 202, 429]
 
 
 async def test_a_refused_submit_does_not_count(ada: Tenant) -> None:

@@ -25,7 +25,7 @@ async def test_a_job_that_is_retried_between_two_pages_is_listed_once(
         batch = await mill.submit(work, range(12))
         await batch.wait()
         monkeypatch.setattr(jobs, "PAGE", 4)
-        pieces = merged(mill.store.jobs, schemas.Batch.model_construct(id=batch.id))
+        pieces = merged(mill.store, schemas.Batch.model_construct(id=batch.id, duplicates=0))
         document = await anext(pieces) + await anext(pieces)
         is_broken = False
         await batch.retry()
@@ -47,7 +47,7 @@ async def test_lists_that_do_not_fit_into_memory_are_complete(dsn: str) -> None:
     async with mill.running():
         batch = await mill.submit(fail, range(300))
         await batch.wait()
-        body = schemas.Batch.model_construct(id=batch.id)
-        results = json.loads(b"".join([piece async for piece in merged(mill.store.jobs, body)]))
+        body = schemas.Batch.model_construct(id=batch.id, duplicates=0)
+        results = json.loads(b"".join([piece async for piece in merged(mill.store, body)]))
     assert [job["position"] for job in results["failed"]] == list(range(300))
     assert (results["results"], results["cancelled"]) == ([], [])

@@ -1,6 +1,6 @@
 """Calls the engine's SQL functions directly, as a client in any language would."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -15,7 +15,8 @@ from batchmill.domain.job import Claim, JobState
 from batchmill.domain.limits import Limits, Rate
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
-from batchmill.store.delivery import Turns, claim_call, claims, finish_call
+from batchmill.store.delivery import Turns, claim_call, claims, finish_call, with_records
+from batchmill.store.providers import Ask, Holds, hold_call
 from batchmill.store.queries import queries
 
 LEASE = 30.0
@@ -103,9 +104,9 @@ class Engine:
     ) -> tuple[list[int], list[Claim]]:
         """Returns the jobs whose outcome was refused, and the claims of the same transaction."""
         wants = dict.fromkeys(tasks, want) | wants
-        return self._claimed(
-            "finish_and_claim", worker, wants, want, prefetch, **finish_call(list(ended))
-        )
+        call = finish_call(list(ended))
+        query = with_records("finish_and_claim", call)
+        return self._claimed(query, worker, wants, want, prefetch, **call)
 
     def _claimed(
         self,
@@ -126,7 +127,8 @@ class Engine:
 
     def finish(self, *outcomes: Outcome) -> list[int]:
         """Returns the jobs whose outcome was refused."""
-        row = self.conn.execute(queries()["finish"].encode(), finish_call(outcomes)).fetchone()
+        call = finish_call(outcomes)
+        row = self.conn.execute(queries()[with_records("finish", call)].encode(), call).fetchone()
         assert row is not None
         return sorted(row[0])
 
@@ -155,6 +157,13 @@ class Engine:
     ) -> None:
         starts, period = (rate.starts, rate.period) if rate else (None, None)
         self.call("set_limit", name, slots, starts, period, paused, reset)
+
+    def hold(self, worker: int, *asked: Ask, freed: Collection[int] = ()) -> Holds:
+        """Frees slots of providers and asks for others, for all attempts of a worker."""
+        call = hold_call(worker, freed, asked)
+        row = self.conn.execute(queries()["hold_slots"].encode(), call).fetchone()
+        assert row is not None
+        return Holds(**row[0])
 
     def look_after(self, worker: int) -> list[int]:
         """Ends the attempts of lost workers, as the upkeep does; returns their jobs."""

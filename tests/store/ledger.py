@@ -2,7 +2,8 @@
 
 It does not rely on the engine's counters or on client clocks. A start counts from the moment it is
 executed, even before its commit. An end counts only when the transaction of the next start sees it.
-If limits are exact, no start exceeds a limit under these strict rules.
+If limits are exact, no start exceeds a limit under these strict rules. Slots of providers are
+entered with their negative ticket instead of a fence.
 """
 
 from collections import defaultdict
@@ -36,6 +37,21 @@ begin
     end if;
     return null;
 end $$;
+
+create function public.keep_holds() returns trigger language plpgsql as $$
+begin
+    if tg_op = 'DELETE' then
+        insert into public.ledger (fence) select -old.ticket where old.granted_at is not null;
+    elsif old.granted_at is null then
+        insert into public.ledger (fence, name, slots)
+        select -new.ticket, p.name, p.slots from batchmill.providers p
+        where p.id = new.provider_id and p.slots is not null;
+    end if;
+    return null;
+end $$;
+
+create trigger keep_holds after update or delete on batchmill.holds
+for each row execute function public.keep_holds();
 
 create trigger keep_ledger after update or delete on batchmill.jobs
 for each row execute function public.keep_ledger();

@@ -76,6 +76,7 @@ def test_a_batch_submits_its_callback_once_even_if_all_jobs_failed(engine: Engin
         "completed": 0,
         "failed": 2,
         "cancelled": 0,
+        "duplicates": 0,
         "generation": 1,
     }
 

@@ -1,10 +1,12 @@
 """Many concurrent sessions: no deadlock, no lost job, and no limit exceeded at any moment."""
 
+import itertools
 import random
 import threading
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from uuid import UUID
 
 import psycopg
@@ -15,6 +17,7 @@ from batchmill.domain.job import Claim
 from batchmill.domain.limits import Limits
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
+from batchmill.store.providers import Ask
 from tests.invariants import violations
 from tests.store.engine import PERMANENT, TRANSIENT, Engine
 from tests.store.ledger import Entry, exceeded, excesses, open_ledger
@@ -22,6 +25,7 @@ from tests.store.rivals import Rival
 
 TASKS = ("wide", "narrow", "keyed", "flow.wide", "flow.keyed")
 FLOW = Limits(total=6, per_batch=2)
+PROVIDERS = ("provider:a", "provider:b")
 SOON = Retry(attempts=3, base=0, jitter=0)
 
 
@@ -36,7 +40,17 @@ class Load:
     cancelled: set[int] = field(default_factory=set)
     completed: Counter[int] = field(default_factory=Counter)
     deadlocks: Counter[str] = field(default_factory=Counter)
+    used: defaultdict[tuple[str, str], Decimal] = field(
+        default_factory=lambda: defaultdict(Decimal)
+    )
+    counting: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
+
+    def count(self, ended: list[Outcome]) -> None:
+        with self.counting:
+            for each in ended:
+                for name, amount in (each.usage or {}).items():
+                    self.used[each.claim.task, name] += amount
 
     def actor(self, act: Callable[["Actor"], None], number: int) -> Rival[None]:
         return Rival(lambda: self._run(act, number))
@@ -52,6 +66,7 @@ class Actor:
     load: Load
     engine: Engine
     random: random.Random
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def attempt(self, call: Callable[[], object]) -> None:
         """A refused call is fine, because other actors may have been faster. Deadlocks are counted."""
@@ -65,7 +80,7 @@ class Actor:
 
 def work(actor: Actor) -> None:
     engine, load = actor.engine, actor.load
-    worker = engine.worker(*TASKS)
+    worker = engine.worker(*TASKS, lease=600)
     while not load.over.is_set():
         actor.attempt(lambda: run_some(actor, worker))
     for claim in held_by(engine, worker):
@@ -79,12 +94,35 @@ def run_some(actor: Actor, worker: int) -> None:
     assert not cancelled & {claim.id for claim in claims}
     if actor.random.random() < 0.3:
         actor.engine.report(*claims, progress={"stage": "half"})
+    enter_limits(actor, worker, claims)
     actor.random.shuffle(claims)
     while claims:
         cut = actor.random.randint(1, len(claims))
         block, claims = claims[:cut], claims[cut:]
-        refused = actor.engine.finish(*(any_outcome(actor, claim) for claim in block))
-        assert refused == []
+        ended = [with_usage(actor, any_outcome(actor, claim)) for claim in block]
+        assert actor.engine.finish(*ended) == []
+        actor.load.count(ended)
+
+
+def enter_limits(actor: Actor, worker: int, claims: list[Claim]) -> None:
+    """Attempts ask for slots, and some of them free theirs. The end of an attempt frees the rest."""
+    name = actor.random.choice(PROVIDERS)
+    asked = [Ask(next(actor.numbers), name, claim) for claim in claims]
+    actor.engine.hold(worker, *asked)
+    actor.engine.hold(worker, freed=[ask.number for ask in asked if actor.random.random() < 0.5])
+
+
+def die(actor: Actor) -> None:
+    """Workers that start jobs and get slots of a provider, and are killed then."""
+    while not actor.load.over.is_set():
+        actor.attempt(lambda: start_and_die(actor))
+        actor.load.over.wait(0.05)
+
+
+def start_and_die(actor: Actor) -> None:
+    worker = actor.engine.worker(*TASKS, lease=0.2)
+    claims = actor.engine.claim(worker, *TASKS, want=3)
+    actor.engine.hold(worker, *(Ask(n, PROVIDERS[n % 2], c) for n, c in enumerate(claims)))
 
 
 def any_outcome(actor: Actor, claim: Claim) -> Outcome:
@@ -106,6 +144,13 @@ def any_outcome(actor: Actor, claim: Claim) -> Outcome:
             return outcome.snoozed(claim, 0)
         case _:
             return outcome.released(claim)
+
+
+def with_usage(actor: Actor, ended: Outcome) -> Outcome:
+    names = actor.random.sample(["eur", "pages", "tokens"], k=actor.random.randint(0, 3))
+    return ended._replace(
+        usage={name: Decimal(actor.random.randint(1, 99)) / 100 for name in names}
+    )
 
 
 def submit(actor: Actor) -> None:
@@ -149,6 +194,7 @@ def retry(actor: Actor) -> None:
 def change_limits(actor: Actor) -> None:
     names = ["system", "task:wide", "tenant:*", "task:keyed/batch:*", "task:narrow/batch:*"]
     names += ["pipeline:flow", "pipeline:flow/batch:*", "pipeline:flow/tenant:*"]
+    names += PROVIDERS
     while not actor.load.over.is_set():
         name, slots = actor.random.choice(names), actor.random.randint(2, 9)
         actor.attempt(lambda: actor.engine.set_limit(name, slots))  # noqa: B023
@@ -158,7 +204,9 @@ def change_limits(actor: Actor) -> None:
 
 
 def keep_up(actor: Actor) -> None:
+    leader = actor.engine.worker(*TASKS, lease=600)
     while not actor.load.over.is_set():
+        actor.attempt(lambda: actor.engine.look_after(leader))
         actor.attempt(actor.engine.tidy)
         actor.attempt(actor.engine.expire)
         actor.load.over.wait(0.02)
@@ -178,12 +226,14 @@ def test_concurrent_calls_of_all_kinds_keep_every_invariant(seed: int, dsn: str,
     engine.task("flow.wide", retry=SOON, pipeline=FLOW)
     engine.task("flow.keyed", retry=SOON, pipeline=FLOW, keyed=True, priority=1)
     engine.set_limit("system", 9)
+    for name in PROVIDERS:
+        engine.set_limit(name, 3)
     open_ledger(engine.conn)
     load = Load(dsn, seed)
 
     submitting = [load.actor(submit, n) for n in range(3)]
     others = [load.actor(work, n) for n in range(5)]
-    others += [load.actor(act, 0) for act in (cancel, retry, change_limits, keep_up)]
+    others += [load.actor(act, 0) for act in (cancel, retry, change_limits, keep_up, die)]
     for rival in submitting:
         rival.result(60)
     while engine.value("select count(*) from batchmill.jobs") > 50:
@@ -195,11 +245,24 @@ def test_concurrent_calls_of_all_kinds_keep_every_invariant(seed: int, dsn: str,
     assert load.deadlocks == {}
     assert exceeded(engine.conn) == []
     assert max(load.completed.values()) == 1
+    totals = "select task, name, sum(amount) from batchmill.daily_usage group by task, name"
+    assert {(task, name): amount for task, name, amount in engine.rows(totals)} == load.used
     engine.tidy()
     assert violations(engine.conn, lowered=True) == []
+    rescue(engine)
     assert drain(engine) == 0
+    assert engine.rows("select number from batchmill.holds where granted_at is not null") == []
     finished = {job for (job,) in engine.rows("select id from batchmill.finished")}
     assert set(load.jobs) <= finished
+
+
+def rescue(engine: Engine) -> None:
+    """Ends the attempts of all workers that were killed."""
+    engine.set_clock(700)
+    leader = engine.worker(*TASKS)
+    while engine.look_after(leader):
+        pass
+    engine.tidy()
 
 
 def drain(engine: Engine) -> int:

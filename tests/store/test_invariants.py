@@ -1,5 +1,6 @@
 """Each invariant detects violations: the tests plant bugs in the data and expect it to fail."""
 
+from decimal import Decimal
 from typing import Any
 
 import psycopg
@@ -7,6 +8,7 @@ import pytest
 
 from batchmill.domain import outcome
 from batchmill.domain.limits import Limits
+from batchmill.store.providers import Ask
 from tests.invariants import EXACT_LIMITS, INVARIANTS, violations
 from tests.store.engine import Engine
 
@@ -72,7 +74,11 @@ BUGS = {
     "a deduplication key belongs to at most one live job": """
         drop index jobs_dedup;
         update jobs set dedup_key = 'same' where lane_id is null or state = 'ready'""",
-    "one tenant owns a batch, its jobs, events, lanes and artifacts": """
+    "every item of a batch is a job or a duplicate, at its own position": """
+        insert into duplicates select batch_id, position, tenant, id, batch_id, expires_on
+        from jobs where batch_id = :going limit 1;
+        update batches set duplicates = 1 where id = :going""",
+    "one tenant owns a batch, its jobs, duplicates, events, lanes, usage and artifacts": """
         update event_blocks set tenant = 'eve' where batch_id = :done and last_number = 2""",
     "an artifact that waits for the end of its attempt belongs to the running attempt": """
         update artifacts set fence = fence - 1 where state = 'stored'""",
@@ -86,6 +92,10 @@ BUGS = {
         update usage set stored_bytes = stored_bytes - 1""",
     "the stored bytes of a group match its tenants": """
         update storage_groups set stored_bytes = stored_bytes - 1""",
+    "the usage of a batch is deleted with the batch": """
+        insert into batch_usage values (gen_random_uuid(), 'work', 'tokens', 'default', 0)""",
+    "the usage of the days includes the usage of the batches": """
+        update batch_usage set amount = amount + 1""",
     "a job is in the lane of its task, tenant, batch and key": """
         update jobs set key = 'other' where state = 'ready' and lane_id is not null""",
     "a lane counts its running jobs": """
@@ -101,12 +111,19 @@ BUGS = {
         where batch_id = :going""",
     "a limit declares the values of its template": """
         update limits set set_slots = 8 where name = 'task:work/tenant:*'""",
+    "a slot of a provider belongs to the job and the worker of its attempt": """
+        update holds set worker_id = worker_id + 1""",
+    "no attempt gets a slot of a provider before one that has waited longer": """
+        update holds set granted_at = clock() where number = 3;
+        update holds set granted_at = null where number = 1""",
     "a finished batch has no lanes and no limits": """
         insert into lanes (task, tenant, batch_id) values ('work', 'default', :done)""",
     "no limit is exceeded": """
         update limits set set_slots = 0 where name = 'task:work'""",
     "no batch runs more jobs than its task allows": """
         update limits set set_slots = 0 where name = 'task:work/batch:*'""",
+    "no more running attempts hold a provider than it has slots": """
+        update providers set set_slots = 0""",
 }
 
 NO_JOBS = "delete from finished where batch_id = :done"
@@ -123,6 +140,7 @@ REMOVALS = {
     "only running jobs have progress events": """
         delete from event_blocks where batch_id = :going and type = 'job_started'""",
     "a job's state matches its last event": NO_EVENTS,
+    "the usage of the days includes the usage of the batches": "delete from daily_usage",
 }
 
 OUTPUT = "select id from batchmill.begin_output(%s, %s, 'out', 'x/y', gen_random_uuid())"
@@ -141,9 +159,12 @@ def batches(sql: psycopg.Connection[Any]) -> dict[str, Any]:
     engine.fail(*engine.claim(worker, "work", want=1))
     going = engine.batch("work", 5)
     first, second, third = engine.claim(worker, "work")
-    engine.complete(first)
+    engine.finish(outcome.completed(first, "1")._replace(usage={"tokens": Decimal(5)}))
     engine.finish(outcome.snoozed(second, 60))
     engine.report(third, progress={"stage": "reading"})
+    engine.set_limit("provider:x", 1)
+    asked = [Ask(number, "provider:x", third) for number in (1, 2, 3)]
+    assert engine.hold(worker, *asked).granted == [1]
     write(
         engine,
         engine.rows(

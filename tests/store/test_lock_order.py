@@ -1,4 +1,5 @@
 """Locks are taken in one order everywhere: lanes, limits, batches, each by id, and then jobs.
+Providers, by id, are locked without any of these.
 
 Two concurrent calls are blocked by a row that a third session has locked, and each keeps the locks
 that it has taken so far. When the third session releases the row, both calls must complete.
@@ -7,6 +8,7 @@ that it has taken so far. When the third session releases the row, both calls mu
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from uuid import UUID
 
@@ -16,8 +18,11 @@ import pytest
 from batchmill.domain import outcome
 from batchmill.domain.job import Claim
 from batchmill.domain.limits import Limits
+from batchmill.domain.outcome import Outcome
+from batchmill.domain.retry import Retry
+from batchmill.store.providers import Ask
 from tests.invariants import violations
-from tests.store.engine import Engine
+from tests.store.engine import PERMANENT, Engine
 from tests.store.rivals import Rival
 
 Sessions = Callable[[], Engine]
@@ -28,6 +33,8 @@ STOPS = {
     "the last lane": "select from batchmill.lanes where id = (select max(id) from batchmill.lanes)",
     "a limit": "select from batchmill.limits where name = 'system'",
     "all batches": "select from batchmill.batches",
+    "all totals of usage": "select from batchmill.daily_usage",
+    "a provider": "select from batchmill.providers where name = 'provider:b'",
 }
 
 
@@ -44,6 +51,10 @@ class World:
     submitted: int
 
 
+def used(ended: Outcome) -> Outcome:
+    return ended._replace(usage={"tokens": Decimal(3), "eur": Decimal("0.01")})
+
+
 def claim(engine: Engine, world: World) -> None:
     engine.claim(world.worker, "alone", "first", "second")
 
@@ -53,15 +64,15 @@ def finish(engine: Engine, world: World) -> None:
 
 
 def finish_in_reverse_order(engine: Engine, world: World) -> None:
-    engine.complete(*reversed(world.claims))
+    engine.finish(*(used(outcome.completed(c, "1")) for c in reversed(world.claims)))
 
 
 def advance(engine: Engine, world: World) -> None:
-    engine.finish(*(outcome.advanced(c, "third", "", "1") for c in world.claims))
+    engine.finish(*(used(outcome.advanced(c, "third", "", "1")) for c in world.claims))
 
 
 def finish_and_claim(engine: Engine, world: World) -> None:
-    ended = (outcome.completed(c, "1") for c in reversed(world.claims))
+    ended = (used(outcome.completed(c, "1")) for c in reversed(world.claims))
     engine.finish_and_claim(world.worker, "alone", "first", "second", ended=ended)
 
 
@@ -111,6 +122,15 @@ def set_template(engine: Engine, world: World) -> None:
     engine.set_limit("tenant:*", 9)
 
 
+def hold_slots(engine: Engine, world: World) -> None:
+    asked = [Ask(100 + n, f"provider:{name}", world.claims[0]) for n, name in enumerate("cba")]
+    engine.hold(world.worker, *asked, freed=[0, 1])
+
+
+def set_provider(engine: Engine, world: World) -> None:
+    engine.set_limit("provider:b", 2)
+
+
 def expire(engine: Engine, world: World) -> None:
     engine.set_clock(3600)
     try:
@@ -132,6 +152,10 @@ TABLES = (
     "limits",
     "workers",
     "notifications",
+    "batch_usage",
+    "daily_usage",
+    "holds",
+    "providers",
 )
 CALLS = [
     claim,
@@ -150,6 +174,8 @@ CALLS = [
     retry_job,
     set_limit,
     set_template,
+    hold_slots,
+    set_provider,
     expire,
     tidy,
 ]
@@ -177,21 +203,32 @@ def build(engine: Engine) -> World:
     ]
     claims = engine.claim(worker, "first", want=8)
     for failing, advancing in (claims[:2], claims[4:6]):
-        engine.fail(failing)
+        engine.finish(used(outcome.failed(failing, PERMANENT, Retry(), 0.5)))
         engine.finish(outcome.advanced(advancing, "second", "", "1"))
     failed, claims = claims[0].id, [last, *claims[2:4], *claims[6:]]
     assert len({c.batch_id for c in claims}) == 3
     submitted = engine.enqueue("first")["job_id"]
+    for n, name in enumerate("abc"):
+        engine.set_limit(f"provider:{name}", 1)
+        engine.hold(worker, *(Ask(2 * n + k, f"provider:{name}", last) for k in range(2)))
     reverse_physical_order(engine)
     return World(worker, batches, claims, failed, submitted)
 
 
 def reverse_physical_order(engine: Engine) -> None:
     """A statement that locks rows without sorting them then locks them in the wrong order."""
-    for table, column in (("lanes", "running"), ("limits", "running"), ("batches", "total")):
+    for table, column in PHYSICAL:
         for (row,) in engine.rows(f"select id from batchmill.{table} order by id desc"):
             query = f"update batchmill.{table} set {column} = {column} where id = %s returning id"
             engine.rows(query, row)
+
+
+PHYSICAL = (
+    ("lanes", "running"),
+    ("limits", "running"),
+    ("batches", "total"),
+    ("providers", "paused"),
+)
 
 
 def deadlock(call: Callable[[Engine, World], None], engine: Engine, world: World) -> str | None:
@@ -226,6 +263,33 @@ def test_no_two_concurrent_calls_deadlock(stop: str, sessions: Sessions):
         tidy(engine, world)
         problems += [f"{names(calls)}: {wrong}" for wrong in violations(engine.conn, lowered=True)]
     assert problems == []
+
+
+def test_totals_of_usage_are_locked_in_the_same_order_by_all_calls(sessions: Sessions):
+    """One call holds the second total and waits for the first, unless it locks the first before
+    the second. The other call waits for the first total before that."""
+    engine, holder, one, other = (sessions() for _ in range(4))
+    engine.task("work")
+    worker = engine.worker("work")
+    for _ in range(4):
+        engine.batch("work", 1)
+    first, *claims = engine.claim(worker, "work")
+    amounts = {"a": Decimal(1), "b": Decimal(2)}
+    engine.finish(outcome.completed(first, "1")._replace(usage=amounts))
+    orders = [amounts, dict(reversed(amounts.items()))]
+    with holder.conn.transaction():
+        holder.rows("select from batchmill.daily_usage where name = 'a' for update")
+        rivals = [
+            Rival(
+                partial(session.finish, outcome.completed(c, "1")._replace(usage=order))
+            ).wait_until_blocked(session)
+            for c, session, order in zip(claims, (one, other), orders, strict=False)
+        ]
+    assert [rival.result() for rival in rivals] == [[], []]
+    assert engine.rows("select name, amount from batchmill.daily_usage order by name") == [
+        ("a", 3),
+        ("b", 6),
+    ]
 
 
 def names(calls: Sequence[Callable[..., None]]) -> str:

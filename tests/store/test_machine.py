@@ -3,12 +3,14 @@
 After each step every invariant must hold. At the end, a worker must be able to finish all jobs.
 """
 
+import itertools
 import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +31,7 @@ from batchmill.domain.limits import Limits, Rate
 from batchmill.domain.notification import EMAIL, WEBHOOK
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.retry import Retry
+from batchmill.store.providers import Ask
 from tests.invariants import violations
 from tests.store.engine import LEASE, PERMANENT, TRANSIENT, Engine
 
@@ -50,8 +53,13 @@ TASKS: dict[str, dict[str, Any]] = {
     EMAIL: {},
 }
 NOTIFIERS = {"callback", WEBHOOK, EMAIL}
-TABLES = """tasks, batches, requests, lanes, limits, workers, jobs, finished, event_blocks, leases,
-    schedules, statistics, webhooks, notifications"""
+TABLES = """tasks, batches, duplicates, requests, lanes, limits, workers, jobs, finished, event_blocks, leases,
+    schedules, statistics, webhooks, notifications, batch_usage, daily_usage, providers, holds"""
+PROVIDERS: dict[str, dict[str, Any]] = {
+    "provider:slots": {"slots": 2},
+    "provider:rate": {"rate": Rate(3, 10)},
+    "provider:both": {"slots": 2, "rate": Rate(3, 10)},
+}
 
 tasks = st.sampled_from(sorted(TASKS.keys() - NOTIFIERS))
 tenants = st.sampled_from(["ann", "bob"])
@@ -64,6 +72,7 @@ targets = st.lists(
 limit_names = st.one_of(
     st.sampled_from(["system", "tenant:ann", "tenant:*", "key:k1", "key:*", "batch:*"]),
     st.sampled_from(["pipeline:flow", "pipeline:flow/batch:*", "pipeline:flow/tenant:bob"]),
+    st.sampled_from(sorted(PROVIDERS)),
     tasks.flatmap(
         lambda task: st.sampled_from(
             [f"task:{task}", f"task:{task}/tenant:*", f"task:{task}/tenant:bob"]
@@ -79,6 +88,9 @@ changes = st.one_of(
     ),
     st.fixed_dictionaries({"paused": st.booleans()}),
     st.just({"reset": True}),
+)
+amounts = st.none() | st.dictionaries(
+    st.sampled_from(["eur", "tokens"]), st.decimals(0, 9, places=2), min_size=1
 )
 blocks = st.lists(st.integers(0, 40), min_size=1, max_size=9)
 
@@ -116,8 +128,14 @@ class EngineMachine(RuleBasedStateMachine):
         self.cancelled: set[int] = set()
         self.newest_fence = 0
         self.starts: defaultdict[str, list[datetime]] = defaultdict(list)
+        self.used: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        self.numbers = itertools.count(1)
+        self.asked: list[Ask] = []
+        self.known_grants: list[int] = []
         for name, given in TASKS.items():
             self.engine.task(name, retry=RETRY, **given)
+        for name, given in PROVIDERS.items():
+            self.engine.set_limit(name, **given)
         self.register_worker()
 
     # What users do.
@@ -255,6 +273,7 @@ class EngineMachine(RuleBasedStateMachine):
     def finish(self, data: st.DataObject, chosen: list[int]) -> None:
         """A block of outcomes, of which some may be duplicates and some too late."""
         block = self.any_block(data, chosen)
+        self.count_usage(block)
         self.check_refused(block, self.engine.finish(*block))
         self.end(o.claim for o in block)
         self.check()
@@ -277,7 +296,9 @@ class EngineMachine(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from(self.workers), "worker")
         claims = self.start(worker, dict.fromkeys(TASKS, 20), 20, 0)
         self.check()
-        assert self.engine.finish(*(self.any_outcome(data, claim) for claim in claims)) == []
+        ended = [self.any_outcome(data, claim) for claim in claims]
+        self.count_usage(ended)
+        assert self.engine.finish(*ended) == []
         self.end(claims)
         self.check()
 
@@ -302,12 +323,29 @@ class EngineMachine(RuleBasedStateMachine):
         assert self.engine.value(query, claim.id, claim.fence) == (claim in self.held)
         self.check()
 
+    @precondition(lambda self: self.held and self.workers)
+    @rule(chosen=blocks, name=st.sampled_from(sorted(PROVIDERS)))
+    def enter_limit(self, chosen: list[int], name: str) -> None:
+        """Attempts ask for slots of a provider. Some of them have ended."""
+        claims = self.held + self.ended
+        for worker, asking in self.by_worker(claims[n % len(claims)] for n in chosen).items():
+            self.hold(worker, *(Ask(next(self.numbers), name, claim) for claim in asking))
+
+    @precondition(lambda self: self.asked and self.workers)
+    @rule(chosen=blocks)
+    def leave_limit(self, chosen: list[int]) -> None:
+        """Attempts free slots, or give up waiting for them. Some have done so before."""
+        for ask in (self.asked[n % len(self.asked)] for n in chosen):
+            ((worker, _),) = self.by_worker([ask.claim]).items()
+            self.hold(worker, freed=[ask.number])
+
     # What operators do.
 
     @rule(name=limit_names, change=changes)
     def set_limit(self, name: str, change: dict[str, Any]) -> None:
         self.starts.clear()
         self.engine.set_limit(name, **change)
+        self.check_grants()
         self.check()
 
     @precondition(lambda self: self.batches)
@@ -389,6 +427,8 @@ class EngineMachine(RuleBasedStateMachine):
                 break
             self.engine.tidy()
         assert self.live_jobs() == []
+        self.engine.tidy()
+        assert self.engine.rows("select number from batchmill.holds") == []
         self.check()
 
     # Checks and helpers.
@@ -396,6 +436,8 @@ class EngineMachine(RuleBasedStateMachine):
     def check(self) -> None:
         # Limits may have been lowered. `start` checks them for each claim.
         assert violations(self.conn, lowered=True) == []
+        used = {(task, name): amount for task, name, amount in self.engine.rows(USED)}
+        assert used == self.used
 
     def start(
         self,
@@ -406,6 +448,7 @@ class EngineMachine(RuleBasedStateMachine):
         ended: Sequence[Outcome] = (),
     ) -> list[Claim]:
         before = self.running()
+        self.count_usage(ended)
         if ended:
             refused, claims = self.engine.finish_and_claim(
                 worker, ended=ended, want=want, prefetch=prefetch, **wanted
@@ -442,10 +485,41 @@ class EngineMachine(RuleBasedStateMachine):
         for name, rate, period, started_at, run_at in started:
             assert started_at >= run_at
             if name is not None:
-                starts = self.starts[name]
-                starts.append(started_at)
-                window = started_at - timedelta(seconds=period)
-                assert len(starts) - bisect_right(starts, window) <= rate, name
+                self.check_window(name, rate, period, started_at)
+
+    def hold(self, worker: int, *asks: Ask, freed: Sequence[int] = ()) -> None:
+        before = dict(self.engine.rows(HOLDERS))
+        refused = self.engine.hold(worker, *asks, freed=freed).refused
+        assert set(refused) == {a.number for a in asks if a.claim not in self.held}
+        self.asked += [ask for ask in asks if ask.number not in refused]
+        slots = dict(self.engine.rows("select name, slots from batchmill.providers"))
+        for name, holders in self.engine.rows(HOLDERS):
+            # Attempts that held a slot when the limit was lowered may continue.
+            allowed = max(before.get(name, 0), holders if slots[name] is None else slots[name])
+            assert holders <= allowed, name
+        self.check_grants()
+        self.check()
+
+    def check_grants(self) -> None:
+        """No window has more grants than the rate allows."""
+        for ticket, name, rate, period, granted_at in self.engine.rows(GRANTS, self.known_grants):
+            self.known_grants.append(ticket)
+            self.check_window(name, rate, period, granted_at)
+
+    def check_window(self, name: str, rate: int | None, period: float, at: datetime) -> None:
+        starts = self.starts[name]
+        starts.append(at)
+        if rate is not None:
+            window = at - timedelta(seconds=period)
+            assert len(starts) - bisect_right(starts, window) <= rate, name
+
+    def by_worker(self, claims: Iterable[Claim]) -> dict[int, list[Claim]]:
+        """The claims by the worker that runs them. Ended ones go to any worker."""
+        running = dict(self.engine.rows("select fence, worker_id from batchmill.jobs"))
+        found: defaultdict[int, list[Claim]] = defaultdict(list)
+        for claim in claims:
+            found[running.get(claim.fence, self.workers[0])].append(claim)
+        return found
 
     def any_block(self, data: st.DataObject, chosen: list[int]) -> list[Outcome]:
         claims = self.held + self.ended
@@ -479,7 +553,14 @@ class EngineMachine(RuleBasedStateMachine):
             case _:
                 ended = outcome.cancelled(claim)
         progress = data.draw(st.sampled_from([None, Progress("stage")]), "progress")
-        return ended._replace(progress=progress)
+        return ended._replace(progress=progress, usage=data.draw(amounts, "usage"))
+
+    def count_usage(self, block: Sequence[Outcome]) -> None:
+        """Counts what current attempts used. `block` is not recorded yet."""
+        for ended in block:
+            if ended.claim in self.held:
+                for name, amount in (ended.usage or {}).items():
+                    self.used[ended.claim.task, name] += amount
 
     def end(self, claims: Iterable[Claim]) -> None:
         gone = {claim.fence for claim in claims}
@@ -507,6 +588,16 @@ RUNNING = """
         select name from batchmill.limit_names(j.task, j.tenant, j.batch_id, j.key)
         union select 'task:' || j.task || '/batch:' || j.batch_id) n
     where j.state = 'running' and n.name is not null group by n.name"""
+USED = """select task, name, sum(amount) from batchmill.daily_usage group by task, name"""
+HOLDERS = """
+    select p.name, count(*) from batchmill.holds h
+    join batchmill.providers p on p.id = h.provider_id
+    join batchmill.jobs j on j.id = h.job_id and j.fence = h.fence
+    where h.granted_at is not null group by p.name"""
+GRANTS = """
+    select h.ticket, p.name, p.rate, p.period, h.granted_at from batchmill.holds h
+    join batchmill.providers p on p.id = h.provider_id
+    where h.granted_at is not null and h.ticket <> all (%s::bigint[]) order by h.granted_at"""
 EXPIRED = "select expires_at < batchmill.clock() from batchmill.batches where id = %s"
 EXAMPLES = int(os.environ.get("BATCHMILL_EXAMPLES", "60"))
 OUTCOMES = ["completed", "failed", "busy", "advance", "snooze", "release", "cancelled"]

@@ -17,7 +17,7 @@ from batchmill.store.queries import queries
 
 PARAMETER = re.compile(r"(cast\()?%\((\w+)\)s(::\w+)?")
 COMMENT = re.compile(r"--.*")
-HEATSYNC = Path(__file__).parents[2] / "apps" / "heatsync" / "queries.sql"
+HEATSYNC = Path(__file__).parents[2] / "apps" / "heatsync" / "sql" / "queries" / "heatsync.sql"
 NUMBERS = {"int2", "int4", "int8", "float4", "float8", "numeric"}
 ARRAYS = {f"_{name}" for name in NUMBERS}
 UP_TO_INT4 = [2**15 - 1, 2**15, 2**15 + 1, 2**31 - 2, 2**31 - 1]

@@ -25,7 +25,7 @@ def numbered(query: str) -> str:
 
 
 # Transaction commands cannot be prepared.
-TRANSACTION_COMMANDS = {"begin", "begin_submit", "end_submit", "undo_submit"}
+TRANSACTION_COMMANDS = {"begin", "begin_submit", "end_submit", "one_snapshot", "undo_submit"}
 
 
 @pytest.mark.parametrize("name", sorted(queries().keys() - TRANSACTION_COMMANDS))

@@ -28,7 +28,7 @@ def sent_by_sql(pattern: str) -> set[str]:
 
 def test_sql_sends_the_topics_that_python_listens_to() -> None:
     named = [topics.batch_events(UUID(int=0)), topics.batch_end(UUID(int=0))]
-    named += [topics.job_end(1), topics.cancels(1)]
+    named += [topics.job_end(1), topics.cancels(1), topics.grants(1)]
     made = {topic.partition(":")[0] for topic in named}
     assert sent_by_sql(r"topic\('(\w+):'") == made
     assert sent_by_sql(r"pg_notify\('\w+', '(\w+)'\)") == topics.PLAIN

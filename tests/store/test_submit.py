@@ -250,7 +250,7 @@ def test_a_batch_of_only_duplicates_is_completed_at_once(engine: Engine, worker:
     engine.enqueue("work", dedup_key="k")
     batch = engine.batch("work", [{"payload": 1, "dedup_key": "k"}])
     assert engine.status(batch) == ("completed", 0, 0, 0, 0, 0)
-    assert engine.events(batch) == ["batch_completed"]
+    assert engine.events(batch) == ["item_duplicate", "batch_completed"]
 
 
 def test_a_retried_job_loses_a_deduplication_key_that_another_job_has_taken(

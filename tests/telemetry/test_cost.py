@@ -52,6 +52,6 @@ def test_finished_batches_do_not_slow_down_the_count_of_open_ones(engine: Engine
 
 
 def test_limits_of_batches_do_not_slow_down_the_limits_of_tasks(engine: Engine) -> None:
-    few = pages_read(engine, "limits_of_tasks", count=100)
+    few = pages_read(engine, "measured_limits", count=100)
     engine.conn.execute(MORE_LIMITS)
-    assert pages_read(engine, "limits_of_tasks", count=100) < 2 * few + 10
+    assert pages_read(engine, "measured_limits", count=100) < 2 * few + 10

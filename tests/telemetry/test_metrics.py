@@ -156,6 +156,24 @@ async def test_nothing_is_counted_before_the_first_scrape(mill: Mill) -> None:
     assert after.by("attempts_total", "outcome") == {"completed": 1}
 
 
+async def test_usage_is_counted_by_task_and_name(mill: Mill) -> None:
+    @mill.task(retry=QUICK)
+    async def work(job: Job, n: int) -> int:
+        job.use("tokens", n)
+        if n == 5 and job.attempt == 1:
+            raise Transient("Not yet.")
+        if n == 7:
+            async with job.transaction():
+                job.complete(n)
+        return n
+
+    assert mill.metrics
+    async with mill.running():
+        await (await mill.submit(work, [5, 7])).results()
+    result = await scrape(mill)
+    assert result.by("usage_total", "name", task="work") == {"tokens": 17}
+
+
 # From the database
 
 
@@ -203,7 +221,7 @@ async def test_finished_batches_are_not_counted_as_open(mill: Mill) -> None:
         assert (await scrape(mill)).value("open_batches") == 0
 
 
-async def test_only_limits_of_tasks_and_the_system_are_reported(mill: Mill) -> None:
+async def test_only_limits_of_tasks_providers_and_the_system_are_reported(mill: Mill) -> None:
     """There is no limit on tenants, batches and keys, and their names may be personal data."""
 
     @mill.task(limits=Limits(total=4, per_batch=2, per_tenant=3, per_key=1), key=str)
@@ -213,14 +231,15 @@ async def test_only_limits_of_tasks_and_the_system_are_reported(mill: Mill) -> N
     await mill.limits.set("system", slots=9)
     await mill.limits.set("tenant:ada@example.com", slots=2)
     await mill.limits.set("key:1", rate=Rate(5))
+    await mill.limits.set("provider:api", slots=3)
     async with mill.running(WorkerOptions(grace=0, upkeep=False)):
         batch = await mill.submit(work, range(3), tenant="ada@example.com", limit=7)
         await until_event(batch, "job_started", 2)
         await mill.limits.pause("task:work")
         result = await scrape(mill)
-    assert result.by("limit_slots", "name") == {"system": 9, "task:work": 4}
-    assert result.by("limit_running", "name") == {"system": 2, "task:work": 2}
-    assert result.by("limit_paused", "name") == {"system": 0, "task:work": 1}
+    assert result.by("limit_slots", "name") == {"system": 9, "task:work": 4, "provider:api": 3}
+    assert result.by("limit_running", "name") == {"system": 2, "task:work": 2, "provider:api": 0}
+    assert result.by("limit_paused", "name") == {"system": 0, "task:work": 1, "provider:api": 0}
     text = (await mill.metrics.render()).decode()
     assert "ada" not in text and str(batch.id) not in text
 

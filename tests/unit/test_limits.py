@@ -61,6 +61,7 @@ def test_each_limit_is_written_with_the_suffix_of_its_name():
         "task:extract/tenant:*",
         "task:extract/key:k",
         "task:extract/batch:*",
+        "provider:api.example.com/v1",
     ],
 )
 def test_valid_names_are_accepted(name: str):
@@ -73,6 +74,7 @@ def test_valid_names_are_accepted(name: str):
         *("", "systems", "task:", "task:no spaces", "tenant:", "task:t/batch:0b9f", "task:t/x:y"),
         *("pipeline:", "pipeline:a.b", "pipeline:p/batch:0b9f", "pipeline:*"),
         *("x:y", "tenant:\0", "key:\ud800", "task:t/", "system:*", "task:*"),
+        *("provider:", "provider:*", "provider:a*", "providers:x"),
     ],
 )
 def test_invalid_names_are_refused_with_the_valid_forms(name: str):

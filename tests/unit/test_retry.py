@@ -71,6 +71,22 @@ def test_a_policy_can_be_written_as_json_and_read_back(retry: Retry):
     assert Retry.from_json(json.loads(json.dumps(retry.to_json()))) == retry
 
 
+def test_the_database_does_not_get_what_earlier_versions_cannot_read():
+    assert Retry(max_retry_after=5).to_json() == Retry().to_json()
+    assert "max_retry_after" not in Retry().to_json()
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "most", "delay"),
+    [(None, 600, 4), (0, 600, 4), (3, 600, 4), (60, 600, 60), (9_000, 600, 600), (60, 0, 4)],
+)
+def test_a_retry_after_makes_a_delay_longer_up_to_its_own_limit(
+    retry_after: float | None, most: float, delay: float
+):
+    retry = Retry(base=4, cap=4, jitter=0, max_retry_after=most)
+    assert retry.delay(1, 0.5, retry_after) == delay
+
+
 @pytest.mark.parametrize("attempts", [0, -1, 1.5, "3", None])
 def test_attempts_must_be_a_whole_number_from_one(attempts: object):
     with pytest.raises(InvalidInput, match="attempts must be a whole number of at least 1"):
@@ -90,6 +106,8 @@ def test_attempts_must_be_a_whole_number_from_one(attempts: object):
         ("cap", 1e300, "from 0 to 31,536,000"),
         ("jitter", -0.1, "from 0 to 1"),
         ("jitter", 1.1, "from 0 to 1"),
+        ("max_retry_after", -1, "from 0 to 86,400"),
+        ("max_retry_after", 86_401, "from 0 to 86,400"),
     ],
 )
 def test_a_number_out_of_range_is_refused_with_the_range(

@@ -111,3 +111,25 @@ def _append(path: str) -> int:
     with Path(path).open("a") as file:
         file.write("line\n")
     return len(Path(path).read_text().splitlines())
+
+
+@mill.task(process=True, retry=ONCE)
+def spend(job: SyncJob, ending: str) -> str:
+    job.use("tokens", 1000)
+    job.use("tokens", 200)
+    job.use("eur", 0.1)
+    match ending:
+        case "fails":
+            raise Permanent("No.", code="no")
+        case "crashes":
+            ctypes.string_at(0)
+        case "misuses":
+            job.use("not valid", 1)
+    return ending
+
+
+@mill.task(process=True, retry=ONCE, timeout=1)
+def spend_forever(job: SyncJob, n: int) -> None:
+    job.use("tokens", 7)
+    while True:
+        time.sleep(60)

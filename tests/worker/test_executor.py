@@ -14,6 +14,7 @@ from batchmill.job import JobServices
 from batchmill.worker import executor as module
 from batchmill.worker.attempt import Stop
 from batchmill.worker.executor import AHEAD, Executor, Pace
+from batchmill.worker.processors import Processors
 from batchmill.worker.runners import Runners
 from tests.library.tools import until
 
@@ -46,8 +47,14 @@ class Harness:
                 except asyncio.CancelledError:
                     continue
 
+        self.processors = Processors({"ignores_cancel"})
         self.runners = Runners(
-            mill.engine.registry, cast(JobServices, None), threads=1, processes=1, patience=0.01
+            mill.engine.registry,
+            cast(JobServices, None),
+            threads=1,
+            processes=1,
+            patience=0.01,
+            processors=self.processors,
         )
         self.executor = Executor(
             mill.tasks,
@@ -57,6 +64,7 @@ class Harness:
             prefetch=1_000,
             pools={"ignores_cancel": 2},
             patience=0.01,
+            processors=self.processors,
         )
 
     def start(self, *jobs: int, task: str = "work") -> None:

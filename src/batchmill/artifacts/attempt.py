@@ -32,6 +32,7 @@ class JobArtifacts:
         self._claim = claim
         self._folder: Path | None = None
         self._copies: dict[UUID, Path] = {}
+        self.released: set[UUID] = set()
 
     async def save(self, name: str, source: Source, *, media_type: str | None = None) -> Artifact:
         """Stores a file from bytes, a path or async chunks. Return the artifact from the handler,
@@ -64,6 +65,11 @@ class JobArtifacts:
         if record.id not in self._copies:
             self._copies[record.id] = await self._copy(record)
         return self._copies[record.id]
+
+    def release(self, which: Artifact | UUID | str) -> None:
+        """Declares that this job no longer needs the file once this attempt completes or advances.
+        The file is then deleted, unless other jobs need it."""
+        self.released.add(artifact_id(which))
 
     async def folder(self) -> Path:
         """Returns a directory for this attempt. It is deleted when the attempt ends."""

@@ -16,6 +16,7 @@ class ArtifactChannel(Protocol):
 
     def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact: ...
     def artifact_path(self, id: UUID) -> Path: ...
+    def release_artifact(self, id: UUID) -> None: ...
     def artifact_folder(self) -> Path: ...
 
 
@@ -51,6 +52,9 @@ class SyncJobArtifacts:
 
     def path(self, which: Artifact | UUID | str) -> Path:
         return self._channel.artifact_path(artifact_id(which))
+
+    def release(self, which: Artifact | UUID | str) -> None:
+        self._channel.release_artifact(artifact_id(which))
 
     def folder(self) -> Path:
         return self._channel.artifact_folder()

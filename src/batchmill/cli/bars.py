@@ -92,6 +92,7 @@ def _batch_words(board: Board) -> Text:
         (board.failed, "failed", "red"),
         (board.cancelled, "cancelled", "magenta"),
         (board.retries, "retried", "yellow"),
+        (board.duplicates, "duplicate", "dim"),
     )
 
 

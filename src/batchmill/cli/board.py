@@ -47,12 +47,13 @@ class Board:
     running: dict[int, Stage] = field(default_factory=dict)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=RECENT_FAILURES))
     retries: int = 0
+    duplicates: int = 0
     first_at: datetime | None = None
     last_at: datetime | None = None
 
     @classmethod
     def of(cls, batch: BatchRecord) -> "Board":
-        board = cls(batch.total, batch.state)
+        board = cls(batch.total, batch.state, duplicates=batch.duplicates)
         board.stage(batch.task)
         return board
 

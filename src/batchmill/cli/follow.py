@@ -92,7 +92,9 @@ def progress_line(board: Board) -> str:
         f"{stage.name} {stage.left:,} of {board.expected(stage):,}"
         for stage in board.stages.values()
     )
-    return f"{board.ended:,} of {board.total:,} ended, {board.failed:,} failed ({stages})"
+    duplicates = f", {board.duplicates:,} duplicate" if board.duplicates else ""
+    ended = f"{board.ended:,} of {board.total:,} ended, {board.failed:,} failed"
+    return f"{ended}{duplicates} ({stages})"
 
 
 class LiveBars:

@@ -20,7 +20,7 @@ Name = Annotated[
     typer.Argument(
         metavar="NAME",
         autocompletion=complete_limit,
-        help="system, task:NAME, tenant:NAME, batch:ID, key:NAME, task:NAME/tenant:NAME …",
+        help="system, task:NAME, tenant:NAME, batch:ID, key:NAME, provider:NAME …",
     ),
 ]
 

@@ -22,6 +22,8 @@ STYLES = {
     "live": "green",
     "ok": "green",
     "running": "cyan",
+    "busy": "cyan",
+    "idle": "dim",
     "processing": "cyan",
     "draining": "yellow",
     "partial": "yellow",

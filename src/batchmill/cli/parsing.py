@@ -1,7 +1,7 @@
 """Parses command-line arguments into values for the library."""
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from batchmill.domain.limits import Rate, Slots
@@ -31,6 +31,13 @@ def parse_moment(text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise InvalidInput(f'"{text}" is not a valid time. Use 2030-01-31T08:00+01:00.') from None
+
+
+def parse_day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f'"{text}" is not a valid day. Use 2030-01-31.') from None
 
 
 def parse_slots(text: str) -> Slots:

@@ -7,8 +7,8 @@ from batchmill.store.store import Store
 
 class LimitControls:
     """Names are `system`, `task:T`, `tenant:N`, `batch:B`, `key:K`, `task:T/tenant:N` and
-    `task:T/key:K`. A `*`, as in `tenant:*` and `task:T/batch:*`, applies the limit to each one
-    separately."""
+    `task:T/key:K`; `provider:P` is a limit inside handlers. A `*`, as in `tenant:*` and
+    `task:T/batch:*`, applies the limit to each one separately."""
 
     def __init__(self, engine: Engine, store: Store):
         self._engine = engine

@@ -20,7 +20,8 @@ class BatchState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRecord:
-    """A batch as stored in the database. `waiting` counts jobs that neither run nor have ended."""
+    """A batch as stored in the database. `total` counts its jobs, and `duplicates` its items that
+    have no job of their own. `waiting` counts jobs that neither run nor have ended."""
 
     id: UUID
     tenant: str
@@ -66,6 +67,7 @@ class BatchSummary:
     failed: int
     cancelled: int
     generation: int
+    duplicates: int = 0
 
 
 def parse_batch_id(text: str | UUID) -> UUID:

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 
+from batchmill.domain.retry import A_DAY
 from batchmill.errors import InvalidInput, Permanent, Transient
 
 DETAIL_LENGTH = 8_000
 MESSAGE_LENGTH = 1_000
-LONGEST_RETRY_AFTER = 86_400.0
 
 _TEXT_LENGTH = 2_000
 _FRAMES = 50
@@ -80,6 +80,7 @@ _MEANINGS = {
         _Meaning("invalid_input", False, "The input is not valid."),
         _Meaning("not_found", False, "A resource that this job needs does not exist."),
         _Meaning("not_allowed", False, "Access to a resource that this job needs was refused."),
+        _Meaning("quota_exceeded", True, "The quota of the tenant is used up."),
         _Meaning("storage_exceeded", False, "The storage quota for files is used up."),
         _Meaning("rejected", False, "A service that this job needs refused the request."),
     )
@@ -141,8 +142,9 @@ _CODE_BY_TYPE = {
         ),
         "not_found": ("batchmill.errors.NotFound", "builtins.FileNotFoundError"),
         "not_allowed": ("builtins.PermissionError",),
+        "quota_exceeded": ("batchmill.errors.QuotaExceeded",),
         "storage_exceeded": ("batchmill.errors.StorageExceeded",),
-        "rejected": ("batchmill.errors.BadStatus",),
+        "rejected": ("batchmill.errors.BadStatus", "batchmill.errors.ModelBadStatus"),
     }.items()
     for name in names
 }
@@ -274,7 +276,7 @@ def _retry_after(error: BaseException, now: datetime) -> float | None:
     )
     waits = (_seconds(value, now) for value in candidates)
     wait = next((wait for wait in waits if wait is not None), None)
-    return None if wait is None else min(max(wait, 0.0), LONGEST_RETRY_AFTER)
+    return None if wait is None else min(max(wait, 0.0), A_DAY)
 
 
 def _retry_after_header(carrier: object) -> Any:

@@ -10,7 +10,10 @@ from batchmill.errors import InvalidLimit
 NAME = re.compile(
     r"system|tenant:.+|key:.+|batch:.+"
     r"|(task:[A-Za-z0-9_.-]+|pipeline:[A-Za-z0-9_-]+)(/(tenant|key):.+|/batch:\*)?"
+    r"|provider:[^*]+"
 )
+# The prefix of the limits that handlers enter with `job.limit`.
+PROVIDER = "provider:"
 LARGEST = 2_147_483_647
 
 Slots = int | Literal["unlimited"]
@@ -63,9 +66,29 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderLimit:
+    """A limit that handlers enter: at most `slots` attempts at once, and starts at this `rate`."""
+
+    name: str
+    slots: int | None
+    rate: Rate | None
+
+    def __post_init__(self) -> None:
+        check_provider(self.name)
+        if self.slots is not None:
+            check_count("The slots of a limit", self.slots)
+        if self.slots is None and self.rate is None:
+            raise InvalidLimit(f'The limit "{self.name}" limits nothing: give slots, rate or both.')
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name} | _part(self.slots, self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRecord:
-    """The current value of a limit; None means unlimited. `is_set` is True if an operator overrides
-    the slots or the rate that the code declares."""
+    """The current value of a limit; None means unlimited. `running` counts jobs, or for a provider
+    the attempts that hold a slot. `is_set` is True if an operator overrides the slots or the rate
+    that the code declares."""
 
     name: str
     slots: int | None
@@ -94,11 +117,20 @@ def check_name(name: str) -> None:
     if not NAME.fullmatch(name) or storable(name) != name:
         raise InvalidLimit(
             f'"{name}" is not a valid limit name. Use system, task:NAME, pipeline:NAME, '
-            "tenant:NAME, batch:ID, key:NAME, task:NAME/tenant:NAME or task:NAME/key:NAME. For a "
-            "separate limit on each one, use tenant:*, batch:*, key:*, task:NAME/tenant:*, "
-            "task:NAME/batch:* or task:NAME/key:*. With pipeline: in place of task:, a limit is "
-            "shared by all stages."
+            "tenant:NAME, batch:ID, key:NAME, task:NAME/tenant:NAME, task:NAME/key:NAME or "
+            "provider:NAME. For a separate limit on each one, use tenant:*, batch:*, key:*, "
+            "task:NAME/tenant:*, task:NAME/batch:* or task:NAME/key:*. With pipeline: in place of "
+            "task:, a limit is shared by all stages."
         )
+
+
+def check_provider(name: str) -> None:
+    if not name.startswith(PROVIDER):
+        raise InvalidLimit(
+            f'Handlers enter limits with names such as provider:openai, not "{name}". Limits on '
+            "jobs are declared with limits=Limits(…) of a task."
+        )
+    check_name(name)
 
 
 def _part(slots: int | None, rate: Rate | None) -> dict[str, Any]:

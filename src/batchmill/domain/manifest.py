@@ -4,6 +4,7 @@ from typing import Any
 
 from batchmill.domain.artifact import NAME_BYTES, safe_name, shortened, split_suffix
 from batchmill.domain.batch import BatchRecord
+from batchmill.domain.duplicate import DuplicateRecord
 from batchmill.domain.job import JobRecord
 
 MANIFEST = "manifest.json"
@@ -47,18 +48,23 @@ def is_loose(media_type: str) -> bool:
     return media_type.startswith("text/") or media_type in _LOOSE_TYPES
 
 
-def describe_batch(batch: BatchRecord) -> dict[str, Any]:
+def describe_batch(batch: BatchRecord, complete_duplicates: int) -> dict[str, Any]:
+    """`complete_duplicates` counts duplicates of completed jobs."""
+    missing_duplicates = batch.duplicates - complete_duplicates
     return {
         "batch": batch.id,
         "task": batch.task,
         "state": batch.state,
-        "note": _note(batch),
+        "note": _note(batch) + _note_duplicates(missing_duplicates),
         "is_finished": batch.is_finished,
-        "is_complete": batch.is_finished and batch.completed == batch.total,
+        "is_complete": batch.is_finished
+        and batch.completed == batch.total
+        and not missing_duplicates,
         "total": batch.total,
         "completed": batch.completed,
         "failed": batch.failed,
         "cancelled": batch.cancelled,
+        "duplicates": batch.duplicates,
         "created_at": batch.created_at,
         "finished_at": batch.finished_at,
     }
@@ -74,14 +80,24 @@ def _note(batch: BatchRecord) -> str:
     return "The batch is complete."
 
 
-def describe_job(job: JobRecord, files: list[str], missing: list[str]) -> dict[str, Any]:
+def _note_duplicates(missing: int) -> str:
+    return f" Duplicates of jobs that have not completed: {missing}." if missing else ""
+
+
+def describe_item(
+    item: JobRecord | DuplicateRecord, files: list[str], missing: list[str]
+) -> dict[str, Any]:
     """`missing` lists files that were deleted. Errors contain only what end users may see."""
-    described: dict[str, Any] = {"position": job.position, "job": job.id, "state": job.state}
-    described["files"] = files
+    described: dict[str, Any] = {"position": item.position}
+    if isinstance(item, DuplicateRecord):
+        described |= {"duplicate_of": {"job": item.job_id, "batch": item.batch_id}}
+    else:
+        described |= {"job": item.id}
+    described |= {"state": item.state, "files": files}
     if missing:
         described["missing"] = missing
-    if job.error:
-        described["error"] = {"code": job.error.code, "message": job.error.message}
-    if job.result is not None:
-        described["result"] = job.result
+    if item.error:
+        described["error"] = {"code": item.error.code, "message": item.error.message}
+    if item.result is not None:
+        described["result"] = item.result
     return described

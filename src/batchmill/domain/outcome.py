@@ -1,7 +1,10 @@
 """How an attempt can end. Handlers return a result, `Advance` or `Snooze`, or raise."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from batchmill.domain.failure import DETAIL_LENGTH, Failure, storable
 from batchmill.domain.job import Claim, JobState, Progress
@@ -85,6 +88,16 @@ class Outcome(NamedTuple):
     key: str | None = None
     payload: str | None = None
     progress: Progress | None = None
+    usage: Mapping[str, Decimal] | None = None
+    released: Collection[UUID] | None = None
+
+    def releasing(self, files: Collection[UUID]) -> "Outcome":
+        """Releases files with this outcome, if it ends a stage. What the result or the next payload
+        names is kept."""
+        if self.kind not in ("completed", "advance"):
+            return self
+        named = (self.result or self.payload or "").lower()
+        return self._replace(released=[file for file in files if str(file) not in named])
 
 
 def completed(claim: Claim, result: str) -> Outcome:
@@ -117,10 +130,7 @@ def failed(claim: Claim, failure: Failure, retry: Retry, random: float) -> Outco
     }
     if not failure.transient or retry.exhausted(claim.attempt):
         return Outcome(claim, "failed", error=error)
-    delay = retry.delay(claim.attempt, random)
-    if failure.retry_after is not None:
-        # A server may request a longer delay, but the policy limits it.
-        delay = max(delay, min(failure.retry_after, retry.cap))
+    delay = retry.delay(claim.attempt, random, failure.retry_after)
     return Outcome(claim, "retry", error=error, delay=delay)
 
 
@@ -135,7 +145,7 @@ def lost(claim: Claim, retry: Retry, random: float) -> Outcome:
     return failed(claim, failure, retry, random)
 
 
-def unstorable(claim: Claim, detail: str) -> Outcome:
+def unstorable(ended: Outcome, detail: str) -> Outcome:
     """The value that the handler returned cannot be stored."""
     error = {
         "code": "unstorable",
@@ -143,4 +153,4 @@ def unstorable(claim: Claim, detail: str) -> Outcome:
         "detail": storable(detail)[:DETAIL_LENGTH],
         "transient": False,
     }
-    return Outcome(claim, "failed", error=error)
+    return Outcome(ended.claim, "failed", error=error, usage=ended.usage)

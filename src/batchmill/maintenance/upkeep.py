@@ -9,6 +9,7 @@ from batchmill.domain.job import Claim
 from batchmill.engine import Engine
 from batchmill.maintenance import rescuer, retention, scheduler
 from batchmill.maintenance.collector import Collector
+from batchmill.maintenance.erasing import Erasing
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable
 from batchmill.store.topics import UPKEEP
@@ -21,6 +22,7 @@ LONGEST = LEASE / 3
 # The pause while leases have lapsed, or while notifications of new schedules are not available.
 TICK = 2.0
 TIDY_EVERY = 60.0
+ERASING_PAUSE = 0.2
 
 
 class Upkeep:
@@ -34,6 +36,7 @@ class Upkeep:
         self._listener = engine.listener
         self._leading = engine.store.upkeep.leading(patience=LEASE)
         self._collector = Collector(engine.store.artifacts, lambda: engine.storage)
+        self._erasing = Erasing(engine)
         self._worker = worker
         self._tick = tick
         self._tidied = float("-inf")
@@ -66,6 +69,8 @@ class Upkeep:
                 await retention.tidy(self._store)
             if found["garbage"]:
                 await self._collector.collect()
+            if found["erasing"]:
+                await self._erasing.advance()
         self.looked.set()
         return self._pause(look)
 
@@ -78,6 +83,8 @@ class Upkeep:
         wait, found = look["wait"] or 0.0, look["found"]
         if found and found["garbage"] and self._collector.has_more:
             return 0.0
+        if found and found["erasing"] and self._erasing.has_more:
+            return ERASING_PAUSE
         if wait <= 0:
             # This worker or the leader is already handling the overdue work.
             return self._tick

@@ -20,9 +20,12 @@ from batchmill.service.routes import (
     events,
     jobs,
     limits,
+    operations,
     schedules,
     system,
     tasks,
+    tenants,
+    usage,
     webhooks,
     worker,
 )
@@ -30,7 +33,20 @@ from batchmill.service.service import Service
 from batchmill.worker.options import WorkerOptions
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-PARTS = (batches, events, artifacts, webhooks, jobs, tasks, limits, schedules, worker)
+PARTS = (
+    batches,
+    events,
+    artifacts,
+    webhooks,
+    jobs,
+    tasks,
+    limits,
+    schedules,
+    usage,
+    worker,
+    tenants,
+    operations,
+)
 
 
 def service_router(

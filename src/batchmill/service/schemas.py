@@ -1,8 +1,9 @@
 """Bodies of requests and responses. Field names match the records and the SQL."""
 
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from fastapi import Request
@@ -11,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, mod
 from batchmill.domain.artifact import ArtifactKind
 from batchmill.domain.batch import BatchRecord, BatchState
 from batchmill.domain.cron import Missed
+from batchmill.domain.duplicate import DuplicateRecord
 from batchmill.domain.job import JobLine, JobRecord, JobState
 from batchmill.domain.priority import PRIORITIES
 from batchmill.submission import LONGEST
@@ -121,6 +123,7 @@ class Links(BaseModel):
     self: str
     events: str
     jobs: str
+    duplicates: str
     results: str
     archive: str
 
@@ -136,7 +139,7 @@ class Batch(Record):
     failed: int
     cancelled: int
     duplicates: int = Field(
-        description="Items that were skipped because a live job has their dedup_key."
+        description="Items without a job of their own: a live job had their dedup_key."
     )
     last_event: int
     generation: int = Field(description="Increases with each retry of the finished batch.")
@@ -147,6 +150,12 @@ class Batch(Record):
     cancelled_at: datetime | None
     expires_at: datetime
     links: Links
+
+
+class BatchWithUsage(Batch):
+    usage: dict[str, Decimal] = Field(
+        description="What its jobs have used so far, by name: decimal numbers as text."
+    )
 
 
 class Batches(BaseModel):
@@ -176,6 +185,41 @@ class Attempt(Record):
     message: str
 
 
+class Duplicate(BaseModel):
+    """An item without a job of its own, and the job that it duplicates."""
+
+    position: int
+    job_id: int
+    batch_id: UUID | None = Field(description="The batch of that job. Null for a single job.")
+    state: JobState | Literal["gone"] = Field(
+        description="The state of that job; gone if it has expired or was deleted."
+    )
+    code: str | None
+    message: str | None
+
+    @classmethod
+    def of(cls, found: DuplicateRecord) -> Self:
+        return cls(
+            position=found.position,
+            job_id=found.job_id,
+            batch_id=found.batch_id,
+            state=found.state,
+            code=found.error and found.error.code,
+            message=found.error and found.error.message,
+        )
+
+
+class Duplicates(BaseModel):
+    duplicates: list[Duplicate]
+    next: str | None = Field(description="The cursor of the next page, if there is one.")
+
+
+class SubmittedBatch(Batch):
+    first_duplicates: list[Duplicate] = Field(
+        description="Up to 100 duplicates. `links.duplicates` has all of them."
+    )
+
+
 class Completed(BaseModel):
     job_id: int
     position: int
@@ -195,12 +239,16 @@ class Cancelled(BaseModel):
 
 
 class Results(BaseModel):
-    """Results in the order of submission. They are partial until the batch finishes."""
+    """Results in the order of submission. They are partial until the batch finishes.
+
+    A duplicate is in `results` if the job that it duplicates has completed.
+    """
 
     batch: Batch
     results: list[Completed]
     failed: list[Failed]
     cancelled: list[Cancelled]
+    duplicates: list[Duplicate]
 
 
 class JobSummary(Record):
@@ -283,6 +331,20 @@ class Limits(BaseModel):
     limits: list[Limit]
 
 
+class UsageTotal(Record):
+    """`day`, `tenant` and `task` are null unless the totals are grouped by them."""
+
+    day: date | None
+    tenant: str | None
+    task: str | None
+    name: str
+    amount: Decimal = Field(description="A decimal number as text.")
+
+
+class UsageTotals(BaseModel):
+    totals: list[UsageTotal]
+
+
 class Schedule(Record):
     name: str
     task: str
@@ -357,17 +419,6 @@ class Notifications(BaseModel):
     notifications: list[Notification]
 
 
-class WorkerRun(Strict):
-    seconds: float = Field(default=50, gt=0, le=3_600)
-    grace: float = Field(
-        default=5, ge=0, le=3_600, description="Seconds that running jobs then have to finish."
-    )
-
-
-class WorkerRunEnd(BaseModel):
-    empty: bool = Field(description="False if jobs were still due when the time was over.")
-
-
 class Health(BaseModel):
     status: Literal["ok"]
 
@@ -420,6 +471,12 @@ def batch(record: BatchRecord, request: Request) -> Batch:
     )
 
 
+def batch_with_usage(
+    record: BatchRecord, usage: Mapping[str, Decimal], request: Request
+) -> BatchWithUsage:
+    return BatchWithUsage(**dict(batch(record, request)), usage=dict(usage))
+
+
 def links(id: UUID, request: Request) -> Links:
     """Paths that include the prefix under which the application mounts the router."""
     at = request.url_for("batchmill.get_batch", id=str(id)).path
@@ -427,6 +484,7 @@ def links(id: UUID, request: Request) -> Links:
         self=at,
         events=f"{at}/events",
         jobs=f"{at}/jobs",
+        duplicates=f"{at}/duplicates",
         results=f"{at}/results",
         archive=f"{at}/archive",
     )

@@ -124,10 +124,19 @@ class ArtifactStore:
         self, batch_id: UUID, positions: Sequence[int]
     ) -> dict[int, list[ArtifactRecord]]:
         """The files that completed jobs made or name in their results, by the jobs' positions."""
+        return await self._by_position("artifacts_of_results", batch_id, positions)
+
+    async def of_duplicates(
+        self, batch_id: UUID, positions: Sequence[int]
+    ) -> dict[int, list[ArtifactRecord]]:
+        """The same files of the jobs that the duplicates at these positions name."""
+        return await self._by_position("artifacts_of_duplicates", batch_id, positions)
+
+    async def _by_position(
+        self, query: str, batch_id: UUID, positions: Sequence[int]
+    ) -> dict[int, list[ArtifactRecord]]:
         found: dict[int, list[ArtifactRecord]] = {}
-        for row in await self._database.rows(
-            "artifacts_of_results", batch=batch_id, positions=list(positions)
-        ):
+        for row in await self._database.rows(query, batch=batch_id, positions=list(positions)):
             found.setdefault(row.pop("position"), []).append(_record(row))
         return found
 

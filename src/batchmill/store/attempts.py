@@ -10,7 +10,7 @@ from batchmill.domain.job import Claim
 from batchmill.domain.outcome import Outcome
 from batchmill.errors import JobCancelled
 from batchmill.store.database import Database, rows
-from batchmill.store.delivery import finish_call
+from batchmill.store.delivery import finish_call, with_records
 from batchmill.store.errors import lease_lost, translated
 
 
@@ -31,7 +31,8 @@ class AttemptStore:
 
     async def finish(self, outcomes: Collection[Outcome]) -> list[int]:
         """Records outcomes. Returns the jobs that these attempts no longer hold."""
-        return await self._database.value("finish", **finish_call(outcomes))
+        call = finish_call(outcomes)
+        return await self._database.value(with_records("finish", call), **call)
 
     @asynccontextmanager
     async def completing(
@@ -40,8 +41,9 @@ class AttemptStore:
         """A transaction that commits the block's writes together with the job's completion."""
         async with self._database.transaction() as conn:
             yield conn
+            call = finish_call([completed()])
             with translated():
-                (recorded,) = await rows(conn, "finish", finish_call([completed()]))
+                (recorded,) = await rows(conn, with_records("finish", call), call)
             if recorded["finish"]:
                 raise lease_lost(claim)
             (ended,) = await rows(conn, "job_state", {"job": claim.id})

@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import psycopg
@@ -26,6 +26,8 @@ from batchmill.store.pool import Pool, PooledConnection
 from batchmill.store.queries import queries
 from batchmill.store.shares import Kind, Shares
 from batchmill.urgency import urgent
+
+T = TypeVar("T")
 
 log = logging.getLogger("batchmill.store")
 
@@ -85,14 +87,7 @@ class Database(ABC):
     async def rows(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """The rows of a named query. Retries after deadlocks and serialization failures."""
         kind = "long" if name in LONG_QUERIES else "short"
-        for attempt in range(1, TRIES + 1):
-            try:
-                return await self._run(kind, (name, params))
-            except psycopg.Error as error:
-                if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
-                    raise
-                await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))
-        raise AssertionError("unreachable")
+        return await retried(lambda: self._run(kind, (name, params)))
 
     async def row(self, name: str, /, **params: Any) -> dict[str, Any] | None:
         """The first row, or None."""
@@ -270,6 +265,18 @@ class TenantDatabase(Database):
             seconds = self._timeouts.short if kind == "short" else self._timeouts.long
             timeout = f"{seconds * 1_000:.0f}"
         return "act_for_tenant", {"acting_tenant": self._tenant, "acting_timeout": timeout}
+
+
+async def retried(run: Callable[[], Awaitable[T]]) -> T:
+    """Runs a transaction again after a deadlock or a serialization failure."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            return await run()
+        except psycopg.Error as error:
+            if error.sqlstate not in TRY_AGAIN or attempt == TRIES:
+                raise
+            await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))
+    raise AssertionError("unreachable")
 
 
 def check_dsn(dsn: str) -> None:

@@ -28,15 +28,17 @@ class PostgresDelivery:
 
     async def exchange(self, outcomes: Collection[Outcome], demand: Demand | None) -> Delivered:
         if demand is None:
-            return Delivered(await self._connection.value("finish", **finish_call(outcomes)))
+            finish = finish_call(outcomes)
+            return Delivered(await self._connection.value(with_records("finish", finish), **finish))
         # If the connection breaks, the next one may reach a server that lost commits and issues
         # older transaction ids again. A pooler may hide that, so the position is reset before every
         # call.
         since, self._since = self._position(), "0"
         call = claim_call(demand, since, self._turns)
         if outcomes:
+            finish = finish_call(outcomes)
             answer = await self._connection.value(
-                "finish_and_claim", **finish_call(outcomes), **call
+                with_records("finish_and_claim", finish), **finish, **call
             )
         else:
             answer = await self._connection.value("claim_jobs", **call)
@@ -108,10 +110,11 @@ def claims(answer: Mapping[str, Any]) -> list[Claim]:
 
 
 def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
-    """The parameters of the query `finish`. Postgres waits for them, so they are built in few
-    steps: the driver would inspect each value of a list."""
+    """The parameters of the query `finish`, and `records` if there are any: see `with_records`.
+    Postgres waits for them, so they are built in few steps: the driver would inspect each value of
+    a list."""
     claims = [outcome.claim for outcome in outcomes]
-    return {
+    call = {
         "ids": array([claim.id for claim in claims]),
         "fences": array([claim.fence for claim in claims]),
         "kinds": f"{{{','.join([outcome.kind for outcome in outcomes])}}}",
@@ -119,6 +122,15 @@ def finish_call(outcomes: Collection[Outcome]) -> dict[str, Any]:
         "progress": _progress([outcome.progress for outcome in outcomes]),
         "lanes": array(list({claim.lane for claim in claims})),
     }
+    if records := [outcome for outcome in outcomes if outcome.usage or outcome.released]:
+        call["records"] = to_json([_record(outcome) for outcome in records]).decode()
+    return call
+
+
+def with_records(query: str, call: Mapping[str, Any]) -> str:
+    """The variant of the query `finish` or `finish_and_claim` for this call. Blocks without records
+    do not pay for them."""
+    return f"{query}_with_records" if "records" in call else query
 
 
 def array(numbers: list[int]) -> str:
@@ -134,6 +146,16 @@ def _detail(outcome: Outcome) -> str:
         target = to_json({"task": outcome.task, "key": outcome.key}).decode()
         return f'{target[:-1]},"payload":{outcome.payload or "null"}}}'
     return to_json({"error": outcome.error, "delay": outcome.delay}).decode()
+
+
+def _record(outcome: Outcome) -> dict[str, Any]:
+    """What the attempt records besides its outcome."""
+    return {
+        "id": outcome.claim.id,
+        "fence": outcome.claim.fence,
+        "amounts": outcome.usage,
+        "released": outcome.released,
+    }
 
 
 def _progress(reported: Collection[Progress | None]) -> str | None:

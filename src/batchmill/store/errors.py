@@ -12,6 +12,7 @@ from batchmill.errors import (
     ConfigurationError,
     Conflict,
     DatabaseUnavailable,
+    ErasureInProgress,
     IdempotencyConflict,
     InvalidInput,
     LeaseLost,
@@ -34,6 +35,7 @@ OWN: dict[str, type[BatchmillError]] = {
     "BM006": Conflict,
     "BM010": LeaseLost,
     "BM014": NotAnEntryPoint,
+    "BM015": ErasureInProgress,
 }
 OVER_QUOTA = "BM011"
 # SQLSTATE classes: invalid data (22) and exceeded program limits (54).

@@ -26,7 +26,7 @@ class JobStore:
 
     async def get(self, id: int) -> JobRecord:
         found = await self.get_text(id)
-        return replace(found, payload=_value(found.payload), result=_value(found.result))
+        return replace(found, payload=value_of(found.payload), result=value_of(found.result))
 
     async def get_text(self, id: int) -> JobRecord:
         """Like `get`, with payload and result as JSON text, as they are stored."""
@@ -127,16 +127,18 @@ def _line(row: dict[str, Any]) -> JobLine:
 
 def _record(row: dict[str, Any]) -> JobRecord:
     row["state"] = JobState(row["state"])
-    row["error"] = _error(row["error"]) if row["error"] else None
+    row["error"] = error_of(row["error"])
     row["progress"] = Progress(**row["progress"]) if row["progress"] else None
     row["labels"] = shown_labels(row["labels"])
     row["attempts"] = row["attempts"] or []
     return JobRecord(**row)
 
 
-def _value(text: str | None) -> Any:
+def value_of(text: str | None) -> Any:
     return None if text is None else from_json(text)
 
 
-def _error(error: dict[str, Any]) -> JobError:
+def error_of(error: dict[str, Any] | None) -> JobError | None:
+    if error is None:
+        return None
     return JobError(error["code"], error["message"], error.get("detail", ""))

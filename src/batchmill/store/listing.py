@@ -1,9 +1,9 @@
 """Shared code for lists of batches and jobs."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg import AsyncConnection
 
@@ -14,6 +14,9 @@ from batchmill.errors import InvalidInput
 from batchmill.store.database import Database, rows
 
 COUNT = 20
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def page_size(which: Filter) -> int:
@@ -35,9 +38,28 @@ def filter_params(states: type[StrEnum], which: Filter) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def walking_indexes(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
+async def walking_indexes(
+    database: Database, *, one_snapshot: bool = False
+) -> AsyncIterator[AsyncConnection[Any]]:
     """A transaction for queries with a cap. A cap bounds the cost only if the planner reads indexes
-    in order and no whole tables."""
+    in order and no whole tables. With `one_snapshot`, all its queries see the same rows."""
     async with database.transaction() as conn:
+        if one_snapshot:
+            await rows(conn, "one_snapshot", {})
         await rows(conn, "walk_indexes", {})
         yield conn
+
+
+async def in_order(
+    one: AsyncIterator[A], other: AsyncIterator[B], position: Callable[[A | B], int]
+) -> AsyncIterator[A | B]:
+    """Merges two lists of one batch, each of which is in the order of positions."""
+    first, second = await anext(one, None), await anext(other, None)
+    while first is not None or second is not None:
+        if second is None or (first is not None and position(first) < position(second)):
+            assert first is not None
+            yield first
+            first = await anext(one, None)
+        else:
+            yield second
+            second = await anext(other, None)

@@ -6,9 +6,8 @@ the new schema. Migrations only add at first. A later version removes what only 
 
 import asyncio
 import hashlib
-import re
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, LiteralString
 
@@ -17,6 +16,8 @@ from psycopg.errors import LockNotAvailable
 
 from batchmill.errors import SchemaError
 from batchmill.store.errors import translated
+from batchmill.store.migration import Migration, migrations_in
+from batchmill.store.schema import Schema
 
 SQL = files("batchmill") / "sql"
 
@@ -27,23 +28,9 @@ WAIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.5
 
 
-@dataclass(frozen=True)
-class Migration:
-    version: int
-    name: str
-    sql: str
-
-    @property
-    def locks(self) -> list[str]:
-        """The existing tables that it changes, from the line `-- Locks: one, two`."""
-        line = re.search(r"^-- Locks: (.*)", self.sql, re.MULTILINE)
-        return line[1].split(", ") if line else []
-
-
 @cache
 def migrations() -> tuple[Migration, ...]:
-    found = sorted((SQL / "migrations").iterdir(), key=lambda file: file.name)
-    return tuple(Migration(int(file.name[:4]), file.name[5:-4], file.read_text()) for file in found)
+    return migrations_in(SQL / "migrations")
 
 
 @cache
@@ -101,12 +88,42 @@ def script(installed: int = 0) -> str:
     )
 
 
-def lock_tables(missing: list[Migration]) -> str:
+def application_script(schema: Schema, installed: int = 0) -> str:
+    """The same for the schema of an application."""
+    missing = schema.migrations[installed:]
+    return "\n".join(
+        [
+            f"{WAIT_BRIEFLY};",
+            lock_tables(missing) if installed else "",
+            # `if not exists` would need the right to create schemas even if it exists.
+            f"do $$ begin if to_regnamespace('{schema.name}') is null then "
+            f"create schema {schema.name}; end if; end $$;",
+            *(application_step(migration) for migration in missing),
+            "set local search_path to default;",
+            f"select batchmill.guard_tables('{schema.name}');\n",
+        ]
+    )
+
+
+def application_step(migration: Migration) -> str:
+    return (
+        f"-- {migration.version:04} {migration.name}\n"
+        f"set local search_path = {migration.schema}, public;\n{migration.sql}\n;\n"
+        "insert into batchmill.application_versions (schema, version) "
+        f"values ('{migration.schema}', {migration.version});\n"
+    )
+
+
+def lock_tables(missing: Sequence[Migration]) -> str:
     """Locks all tables that the migrations change, before anything else. Later, a transaction of a
-    client could hold the next table and wait for an earlier one; see `WAIT_BRIEFLY`."""
-    tables = sorted({table for migration in missing for table in migration.locks})
-    names = ", ".join(f"batchmill.{table}" for table in tables)
-    return f"lock table {names} in access exclusive mode;" if tables else ""
+    client could hold the next table and wait for an earlier one; see `WAIT_BRIEFLY`. A table that
+    one of these migrations creates does not exist yet."""
+    tables = sorted(
+        {f"{migration.schema}.{name}" for migration in missing for name in migration.locks}
+    )
+    return (
+        LOCK_TABLES.replace("{tables}", ", ".join(f"'{name}'" for name in tables)) if tables else ""
+    )
 
 
 def served_after(installed: int) -> int:
@@ -129,6 +146,15 @@ WAIT_BRIEFLY = """\
 select set_config('lock_timeout', greatest(setting::integer / 2, 1)::text, true)
 from pg_settings where name = 'deadlock_timeout'"""
 
+LOCK_TABLES = """\
+do $$ declare name text; begin
+    foreach name in array array[{tables}] loop
+        if to_regclass(name) is not null then
+            execute format('lock table %s in access exclusive mode', name);
+        end if;
+    end loop;
+end $$;"""
+
 INSTALLED_FUNCTIONS = """\
 select functions from batchmill.schema_version order by version desc limit 1"""
 
@@ -140,19 +166,38 @@ async def installed_version(conn: AsyncConnection[Any]) -> int:
     return await _one(conn, "select coalesce(max(version), 0) from batchmill.schema_version")
 
 
-async def upgrade(conn: AsyncConnection[Any], *, wait: float = WAIT_SECONDS) -> list[Migration]:
-    """Upgrades the schema in one transaction and returns the applied migrations.
+async def application_versions(conn: AsyncConnection[Any]) -> dict[str, int]:
+    """The installed versions of applications' schemas."""
+    if await _one(conn, "select to_regclass('batchmill.application_versions') is null"):
+        return {}
+    return await _one(conn, APPLICATION_VERSIONS)
 
-    Raises SchemaError, and changes nothing, if tables are locked for longer than `wait` seconds.
+
+async def upgrade(
+    conn: AsyncConnection[Any], schemas: Iterable[Schema] = (), *, wait: float = WAIT_SECONDS
+) -> list[Migration]:
+    """Upgrades batchmill's schema and those of applications, each in one transaction, and returns
+    the applied migrations.
+
+    Raises SchemaError if tables are locked for longer than `wait` seconds. The schema that has
+    these tables is not changed then.
     """
-    loop = asyncio.get_running_loop()
-    until = loop.time() + wait
+    until = asyncio.get_running_loop().time() + wait
+    applied = [*await _patiently(partial(_upgrade, conn), until, wait)]
+    for schema in schemas:
+        applied += await _patiently(partial(_upgrade_application, conn, schema), until, wait)
+    return applied
+
+
+async def _patiently(
+    run: Callable[[], Awaitable[Sequence[Migration]]], until: float, wait: float
+) -> Sequence[Migration]:
     while True:
         try:
             with translated():
-                return await _upgrade(conn)
+                return await run()
         except LockNotAvailable:
-            if loop.time() >= until:
+            if asyncio.get_running_loop().time() >= until:
                 raise SchemaError(
                     f"Tables were locked for {wait:.0f} seconds, so nothing was changed. Run "
                     "`batchmill migrate up` again. `batchmill doctor` lists long "
@@ -163,7 +208,7 @@ async def upgrade(conn: AsyncConnection[Any], *, wait: float = WAIT_SECONDS) -> 
 
 async def _upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
     async with conn.transaction():
-        await conn.execute("select pg_advisory_xact_lock(hashtext('batchmill.migrate'))")
+        await conn.execute(ONE_AT_A_TIME)
         installed = await installed_version(conn)
         if installed > newest():
             await _require_served(conn, installed)
@@ -177,8 +222,19 @@ async def _upgrade(conn: AsyncConnection[Any]) -> list[Migration]:
     return missing
 
 
-async def check(conn: AsyncConnection[Any]) -> None:
-    """Raises SchemaError for a schema that this version of batchmill cannot use."""
+async def _upgrade_application(conn: AsyncConnection[Any], schema: Schema) -> Sequence[Migration]:
+    async with conn.transaction():
+        await conn.execute(ONE_AT_A_TIME)
+        installed = (await application_versions(conn)).get(schema.name, 0)
+        missing = schema.migrations[installed:]
+        if missing:
+            await conn.execute(application_script(schema, installed).encode())
+    return missing
+
+
+async def check(conn: AsyncConnection[Any], schemas: Iterable[Schema] = ()) -> None:
+    """Raises SchemaError for a schema that this version of batchmill, or the application, cannot
+    use. Migrations of an application only add at first, so a newer schema of it is accepted."""
     with translated():
         installed = await installed_version(conn)
         if installed > newest():
@@ -190,6 +246,18 @@ async def check(conn: AsyncConnection[Any]) -> None:
             f"The schema is version {installed}, but this batchmill needs version {newest()}. "
             "Run `batchmill migrate up`."
         )
+    if schemas := list(schemas):
+        versions = await application_versions(conn)
+        for schema in schemas:
+            _require_migrated(schema, versions.get(schema.name, 0))
+
+
+def _require_migrated(schema: Schema, installed: int) -> None:
+    if installed < schema.newest:
+        raise SchemaError(
+            f'The schema "{schema.name}" is version {installed}, but the application needs '
+            f"version {schema.newest}. Run `batchmill --app MODULE:NAME migrate up`."
+        )
 
 
 async def _require_served(conn: AsyncConnection[Any], installed: int) -> None:
@@ -200,6 +268,12 @@ async def _require_served(conn: AsyncConnection[Any], installed: int) -> None:
             f"version {newest()}. Upgrade batchmill on this machine."
         )
 
+
+ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtext('batchmill.migrate'))"
+
+APPLICATION_VERSIONS = """\
+select coalesce(json_object_agg(schema, version), '{}') from (
+    select schema, max(version) as version from batchmill.application_versions group by schema) v"""
 
 SERVED_FROM = (
     "select coalesce(serves, version) from batchmill.schema_version order by version desc limit 1"

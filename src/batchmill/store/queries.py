@@ -1,17 +1,24 @@
-"""The named queries of sql/queries. Each begins with `-- name: x`."""
+"""Named queries in .sql files. Each begins with `-- name: x`."""
 
 import re
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 HEADER = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 @cache
 def queries() -> dict[str, str]:
+    """The queries of batchmill."""
+    return queries_of(files("batchmill") / "sql" / "queries")
+
+
+def queries_of(folder: Traversable) -> dict[str, str]:
     found: dict[str, str] = {}
-    for file in (files("batchmill") / "sql" / "queries").iterdir():
-        found |= queries_in(file.read_text())
+    for file in folder.iterdir():
+        if file.name.endswith(".sql"):
+            found |= queries_in(file.read_text(encoding="utf-8"))
     return found
 
 

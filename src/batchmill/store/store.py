@@ -6,16 +6,20 @@ from batchmill.store.artifacts import ArtifactStore
 from batchmill.store.attempts import AttemptStore
 from batchmill.store.batches import BatchStore
 from batchmill.store.database import Database, PooledDatabase, TenantDatabase, Timeouts
+from batchmill.store.duplicates import DuplicateStore
 from batchmill.store.feeds import FeedStore
 from batchmill.store.jobs import JobStore
 from batchmill.store.keys import KeyStore
 from batchmill.store.limits import LimitStore
 from batchmill.store.notifications import NotificationStore
 from batchmill.store.overview import OverviewStore
+from batchmill.store.providers import ProviderStore
 from batchmill.store.schedules import ScheduleStore
 from batchmill.store.submissions import SubmissionStore
 from batchmill.store.tasks import TaskStore
+from batchmill.store.tenants import TenantStore
 from batchmill.store.upkeep import UpkeepStore
+from batchmill.store.usage import UsageStore
 from batchmill.store.webhooks import WebhookStore
 from batchmill.store.workers import WorkerStore
 
@@ -37,6 +41,10 @@ class Store:
     @cached_property
     def jobs(self) -> JobStore:
         return JobStore(self.database)
+
+    @cached_property
+    def duplicates(self) -> DuplicateStore:
+        return DuplicateStore(self.database)
 
     @cached_property
     def artifacts(self) -> ArtifactStore:
@@ -62,6 +70,10 @@ class Store:
     def tasks(self) -> TaskStore:
         return TaskStore(self.database)
 
+    @cached_property
+    def usage(self) -> UsageStore:
+        return UsageStore(self.database)
+
 
 class EngineStore(Store):
     """The store of the engine, which sees all tenants. Also serves workers and the upkeep."""
@@ -74,6 +86,10 @@ class EngineStore(Store):
     @cached_property
     def attempts(self) -> AttemptStore:
         return AttemptStore(self.database)
+
+    @cached_property
+    def providers(self) -> ProviderStore:
+        return ProviderStore(self.database)
 
     @cached_property
     def workers(self) -> WorkerStore:
@@ -90,6 +106,10 @@ class EngineStore(Store):
     @cached_property
     def feeds(self) -> FeedStore:
         return FeedStore(self.database)
+
+    @cached_property
+    def tenants(self) -> TenantStore:
+        return TenantStore(self.database)
 
     @cached_property
     def overview(self) -> OverviewStore:

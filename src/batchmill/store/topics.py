@@ -24,3 +24,7 @@ def job_end(job_id: int) -> str:
 
 def cancels(worker_id: int) -> str:
     return f"cancel:{worker_id}"
+
+
+def grants(worker_id: int) -> str:
+    return f"grants:{worker_id}"

@@ -67,7 +67,7 @@ def _tasks(tasks: list[dict[str, Any]]) -> Iterator[Metric]:
 
 
 def _limits(gauges: Gauges) -> Iterator[Metric]:
-    which = f"for limits of the system and of tasks, at most {MOST_LIMITS}"
+    which = f"for limits of the system, of tasks and of providers, at most {MOST_LIMITS}"
     running = GaugeMetricFamily(
         "batchmill_limit_running",
         f"Running jobs that count against a limit, {which}.",
@@ -105,6 +105,11 @@ def _attempts(meter: Meter) -> Iterator[Metric]:
         "Attempts of lost workers, whose lease expired, that this process ended.",
         labels=("task",),
     )
+    usage = CounterMetricFamily(
+        "batchmill_usage_total",
+        "Amounts that handlers recorded in attempts that ended in this process, by name.",
+        labels=("task", "name"),
+    )
     waits = HistogramMetricFamily(
         "batchmill_job_wait_seconds",
         "Seconds from when a job is due to its start in this process.",
@@ -119,9 +124,11 @@ def _attempts(meter: Meter) -> Iterator[Metric]:
         for outcome, count in sorted(task.outcomes.items()):
             attempts.add_metric((name, outcome), count)
         expiries.add_metric((name,), task.lease_expiries)
+        for used, amount in sorted(task.usage.items()):
+            usage.add_metric((name, used), amount)
         waits.add_metric((name,), *task.waits.read())
         runs.add_metric((name,), *task.runs.read())
-    yield from (attempts, expiries, waits, runs)
+    yield from (attempts, expiries, usage, waits, runs)
 
 
 def _calls(meter: Meter) -> Iterator[Metric]:

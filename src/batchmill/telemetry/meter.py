@@ -1,7 +1,8 @@
 """What a process itself counts: plain numbers, which a scrape turns into metrics."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from time import monotonic
 
 from batchmill.telemetry.histogram import Histogram
@@ -20,6 +21,7 @@ class TaskMeter:
         self.runs = Histogram(JOB_SECONDS)
         self.outcomes: Counter[str] = Counter()
         self.lease_expiries = 0
+        self.usage: defaultdict[str, float] = defaultdict(float)
 
 
 class Meter:
@@ -38,6 +40,10 @@ class Meter:
         meter.outcomes[outcome] += 1
         if begun_at is not None:
             meter.runs.add(monotonic() - begun_at)
+
+    def used(self, task: str, amounts: Mapping[str, Decimal]) -> None:
+        for name, amount in amounts.items():
+            self.tasks[task].usage[name] += float(amount)
 
     def job_waited(self, task: str, seconds: float) -> None:
         self.tasks[task].waits.add(seconds)

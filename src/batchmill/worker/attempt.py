@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ class Attempt:
     span: "RunSpan | None" = None
     stop: Stop | None = None
     is_over: bool = False
+
+    @property
+    def usage(self) -> dict[str, Decimal]:
+        return {} if self.job is None else self.job.usage
 
     def begin(self, job: JobInfo | None = None) -> None:
         """Marks the start of the handler. A thread may call this after the stop request."""

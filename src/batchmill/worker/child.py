@@ -25,10 +25,12 @@ from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.payload import Codec
 from batchmill.domain.task import Task
+from batchmill.domain.usage import Amount, exact
 from batchmill.errors import (
     BatchmillError,
     DatabaseUnavailable,
     InvalidInput,
+    InvalidLimit,
     LeaseLost,
     NotFound,
     StorageError,
@@ -45,10 +47,22 @@ PRIORITY = 10
 REFUSALS: dict[str, type[BatchmillError]] = {
     error.code: error
     for error in (
-        *(DatabaseUnavailable, InvalidInput, LeaseLost, NotFound),
+        *(DatabaseUnavailable, InvalidInput, InvalidLimit, LeaseLost, NotFound),
         *(StorageError, StorageExceeded),
     )
 }
+
+
+class ChildJob(SyncJob):
+    """Sends each amount at once, so that it counts even if the process is killed."""
+
+    def __init__(self, claim: Claim, conn: Connection, timeout: float | None):
+        super().__init__(claim, PipeChannel(conn), timeout)
+        self._conn = conn
+
+    def use(self, name: str, amount: Amount) -> None:
+        super().use(name, amount)
+        send(self._conn, {"use": name, "amount": str(exact(amount))})
 
 
 class PipeChannel:
@@ -63,12 +77,21 @@ class PipeChannel:
         if not receive(self._conn)["kept"]:
             raise LeaseLost("This attempt has ended or was replaced, so its checkpoint is refused.")
 
+    def enter_limit(self, name: str) -> int:
+        return self._ask({"enter": name})
+
+    def leave_limit(self, number: int) -> None:
+        send(self._conn, {"leave": number})
+
     def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact:
         saved = self._ask({"save": name, "path": str(path), "media_type": media_type})
         return Artifact(UUID(saved.pop("artifact")), **saved)
 
     def artifact_path(self, id: UUID) -> Path:
         return Path(self._ask({"fetch": str(id)}))
+
+    def release_artifact(self, id: UUID) -> None:
+        send(self._conn, {"release": str(id)})
 
     def artifact_folder(self) -> Path:
         return Path(self._ask({"folder": True}))
@@ -109,7 +132,7 @@ def answer(conn: Connection, order: dict[str, Any]) -> dict[str, Any]:
         task = find_task(order["module"], order["name"], order["main"])
         claim = Claim._make(order["claim"])
         payload = task.payload.load(claim.payload)
-        job = SyncJob(claim, PipeChannel(conn), order["timeout"])
+        job = ChildJob(claim, conn, order["timeout"])
         send(conn, {"begun": True})
         return describe(task, task.function(**task.signature.arguments(job, payload)))
     except (Exception, SystemExit) as error:

@@ -285,7 +285,7 @@ class Dispatcher:
         elif block[0].kind == "failed":
             log.error("Cannot record that job %s failed: %s", block[0].claim.id, error)
         else:
-            await self._record(slot, [unstorable(block[0].claim, str(error))])
+            await self._record(slot, [unstorable(block[0], str(error))])
 
 
 def log_refused(answer: Delivered) -> None:

@@ -18,6 +18,7 @@ from batchmill.domain.job import Claim
 from batchmill.domain.outcome import Outcome
 from batchmill.domain.task import Task
 from batchmill.worker.attempt import Attempt, Stop
+from batchmill.worker.processors import Processors
 from batchmill.worker.runners import Runners
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Executor:
         prefetch: int,
         pools: dict[str, int],
         patience: float,
+        processors: Processors,
         spans: "Spans | None" = None,
     ):
         self._tasks = tasks
@@ -75,6 +77,7 @@ class Executor:
         self._prefetch = prefetch
         self._left = {name: pools.get(name, concurrency + prefetch) for name in tasks}
         self._patience = patience
+        self._processors = processors
         self._spans = spans
         self._free = concurrency
         self._expected = 0
@@ -215,6 +218,8 @@ class Executor:
                 attempt.task.name,
                 attempt.claim.id,
             )
+            if attempt.running is not None:
+                self._processors.stuck_until(attempt.running, attempt)
             self._end(attempt, _stopped(attempt))
 
 

@@ -18,6 +18,8 @@ class Observer:
         if (meter := self._engine.meter) is not None:
             name = _name(attempt, ended, is_lost)
             meter.attempt_ended(attempt.claim.task, name, attempt.begun_at)
+            if name != LOST and (usage := attempt.usage):
+                meter.used(attempt.claim.task, usage)
         if attempt.span is not None:
             name = _name(attempt, ended, is_lost)
             attempt.span.end(name, _code(name, ended))

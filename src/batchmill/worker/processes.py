@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
+from decimal import Decimal
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from batchmill.domain.artifact import Artifact
 from batchmill.domain.job import Progress
 from batchmill.errors import BatchmillError, LeaseLost, Transient
 from batchmill.job import JobServices
+from batchmill.jobinfo import JobInfo
 from batchmill.worker import supervisor
 from batchmill.worker.attempt import Attempt
 from batchmill.worker.watch import MARK, Watch
@@ -52,7 +54,14 @@ class Child:
             Watch(self._process, mark, control, self._conn.fileno()) if is_supervised else None
         )
         self.jobs = 0
+        self.last_task = ""
         self.send({"path": sys.path})
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an idle child has ended by itself. It sends nothing while it is idle, so there is
+        only the end of the connection to read."""
+        return self._conn.poll()
 
     def send(self, message: dict[str, Any]) -> None:
         self._conn.send_bytes(json.dumps(message).encode())
@@ -89,7 +98,7 @@ class Processes:
     async def run(self, attempt: Attempt, services: JobServices) -> dict[str, Any]:
         """Runs the attempt's handler in a child and returns the child's answer."""
         async with self._slots:
-            child = self._idle.pop() if self._idle else await self._in_thread(Child)
+            child = await self._next_child()
             try:
                 answer = await self._run_in_child(child, attempt, services)
             except BaseException as error:
@@ -100,14 +109,34 @@ class Processes:
                         code="crashed",
                     ) from error
                 raise
+            child.last_task = attempt.task.name
             await self._put_back(child, answer)
             return answer
+
+    def dead(self) -> dict[Child, str]:
+        """The idle children that have ended by themselves, with the task that each has run last."""
+        return {child: child.last_task for child in self._idle if child.has_ended}
+
+    async def remove_dead(self) -> None:
+        """Removes the children that have ended, so that the next jobs get new ones."""
+        dead = self.dead()
+        self._idle = [child for child in self._idle if child not in dead]
+        for child in dead:
+            await self._in_thread(child.kill)
 
     async def close(self) -> None:
         for child in self._idle:
             child.kill()
         self._idle.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _next_child(self) -> Child:
+        while self._idle:
+            child = self._idle.pop()
+            if not child.has_ended:
+                return child
+            await self._in_thread(child.kill)
+        return await self._in_thread(Child)
 
     async def _run_in_child(
         self, child: Child, attempt: Attempt, services: JobServices
@@ -117,7 +146,7 @@ class Processes:
         await self._in_thread(child.send, _order(attempt))
         async with asyncio.timeout(IMPORT_TIMEOUT):
             message = await self._in_thread(child.receive)
-        attempt.begin()
+        attempt.begin(JobInfo(attempt.claim))
         async with asyncio.timeout(attempt.task.timeout):
             while not message.keys() & ANSWERS:
                 await self._handle(child, attempt, services, message)
@@ -130,9 +159,17 @@ class Processes:
         match message:
             case {"progress": progress}:
                 services.report(attempt.claim, Progress(*progress))
+            case {"use": name, "amount": amount}:
+                assert attempt.job is not None
+                attempt.job.use(name, Decimal(amount))
             case {"checkpoint": name, "value": value}:
                 kept = await _kept(services, attempt, name, value)
                 await self._in_thread(child.send, {"kept": kept})
+            case {"enter": name}:
+                number = await _answer(services.enter_limit(attempt.claim, name), int)
+                await self._in_thread(child.send, number)
+            case {"leave": number}:
+                services.leave_limit(number)
             case {"save": name, "path": path, "media_type": kind}:
                 files = services.artifacts(attempt.claim)
                 saved = await _answer(files.save(name, Path(path), media_type=kind), _written)
@@ -140,6 +177,8 @@ class Processes:
             case {"fetch": id}:
                 path = await _answer(services.artifacts(attempt.claim).path(id), str)
                 await self._in_thread(child.send, path)
+            case {"release": id}:
+                services.artifacts(attempt.claim).release(id)
             case {"folder": True}:
                 path = await _answer(services.artifacts(attempt.claim).folder(), str)
                 await self._in_thread(child.send, path)

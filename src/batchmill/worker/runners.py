@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -16,10 +17,11 @@ from batchmill.domain.failure import Failure
 from batchmill.domain.job import Claim, Progress
 from batchmill.domain.outcome import Advance, Outcome, Snooze
 from batchmill.domain.task import Place, Task
-from batchmill.errors import InvalidInput, Permanent
+from batchmill.errors import InvalidInput, LeaseLost, Permanent
 from batchmill.job import Job, JobServices, SyncJob
 from batchmill.worker.attempt import Attempt
 from batchmill.worker.processes import Processes
+from batchmill.worker.processors import Processors
 
 T = TypeVar("T")
 
@@ -46,12 +48,14 @@ class Runners:
         threads: int,
         processes: int,
         patience: float,
+        processors: Processors,
     ):
         self._tasks = tasks
         self._services = services
         self._patience = patience
+        self._processors = processors
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batchmill-task")
-        self._processes = Processes(processes)
+        self.processes = Processes(processes)
 
     def runner_of(self, task: Task[..., Any]) -> Runner:
         match task.place:
@@ -64,7 +68,7 @@ class Runners:
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        await self._processes.close()
+        await self.processes.close()
 
     async def _on_loop(self, attempt: Attempt) -> Outcome | None:
         claim, task = attempt.claim, attempt.task
@@ -108,6 +112,7 @@ class Runners:
                 value = await asyncio.shield(call)
             except asyncio.CancelledError:
                 if not thread.cancel():
+                    channel.stop()
                     await self._ask_to_stop(attempt, call)
                 raise
         if isinstance(value, DETOURS):
@@ -120,12 +125,14 @@ class Runners:
         if attempt.job is not None:
             attempt.job.cancelled = True
         await asyncio.wait({call}, timeout=self._patience)
+        if not call.done():
+            self._processors.stuck_until(call, attempt)
 
     async def _in_process(self, attempt: Attempt) -> Outcome:
         claim, task = attempt.claim, attempt.task
         # The child loads the payload again. An invalid payload must not occupy a child.
         task.payload.load(claim.payload)
-        match await self._processes.run(attempt, self._services):
+        match await self.processes.run(attempt, self._services):
             case {"result": result}:
                 return outcome.completed(claim, result)
             case {"advance": name, "payload": payload}:
@@ -167,6 +174,14 @@ class LoopChannel:
         self._claim = claim
         self._services = services
         self._loop = asyncio.get_running_loop()
+        self._entering: set[asyncio.Task[int]] = set()
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Wakes up a thread that waits for a limit. Afterwards it can wait for none."""
+        self._is_stopped = True
+        for entering in self._entering:
+            entering.cancel()
 
     def report(self, progress: Progress) -> None:
         self._loop.call_soon_threadsafe(self._services.report, self._claim, progress)
@@ -175,11 +190,32 @@ class LoopChannel:
         saving = self._services.save_checkpoint(self._claim, name, value)
         asyncio.run_coroutine_threadsafe(saving, self._loop).result()
 
+    def enter_limit(self, name: str) -> int:
+        return asyncio.run_coroutine_threadsafe(self._enter(name), self._loop).result()
+
+    def leave_limit(self, number: int) -> None:
+        self._loop.call_soon_threadsafe(self._services.leave_limit, number)
+
+    async def _enter(self, name: str) -> int:
+        if not self._is_stopped:
+            entering = asyncio.create_task(self._services.enter_limit(self._claim, name))
+            self._entering.add(entering)
+            entering.add_done_callback(self._entering.discard)
+            with suppress(asyncio.CancelledError):
+                return await entering
+        raise LeaseLost(f'This attempt was stopped while it waited for the limit "{name}".')
+
     def save_artifact(self, name: str, path: Path, media_type: str | None) -> Artifact:
         return self._wait(lambda files: files.save(name, path, media_type=media_type))
 
     def artifact_path(self, id: UUID) -> Path:
         return self._wait(lambda files: files.path(id))
+
+    def release_artifact(self, id: UUID) -> None:
+        def release() -> None:
+            self._services.artifacts(self._claim).release(id)
+
+        self._loop.call_soon_threadsafe(release)
 
     def artifact_folder(self) -> Path:
         return self._wait(lambda files: files.folder())

@@ -23,12 +23,15 @@ from batchmill.worker.delivery import NewDelivery
 from batchmill.worker.dispatcher import Dispatcher
 from batchmill.worker.executor import Executor
 from batchmill.worker.heartbeat import Heartbeat
+from batchmill.worker.limiter import Limiter
 from batchmill.worker.observer import Observer
 from batchmill.worker.options import WorkerOptions
 from batchmill.worker.outbox import Outbox
+from batchmill.worker.processors import Processors
 from batchmill.worker.reporter import Reporter
 from batchmill.worker.runners import Runners
 from batchmill.worker.services import AttemptServices
+from batchmill.worker.slots import SlotReporter
 
 log = logging.getLogger("batchmill.worker")
 
@@ -47,13 +50,17 @@ class WorkerSession:
         self._deliveries = [new_delivery(options.lease / 2) for _ in range(CALLS)]
         self._reporter = Reporter(self._deliveries[0], self._refused)
         self._observer = Observer(self._engine)
-        self._services = AttemptServices(mill, self._reporter)
+        self._limiter = Limiter(self._engine.store.providers, self._engine.listener)
+        self._services = AttemptServices(mill, self._reporter, self._limiter)
+        self._pools = pools_of(mill, options)
+        self._processors = Processors(self._pools)
         self._runners = Runners(
             self._engine.registry,
             self._services,
             threads=options.threads,
             processes=options.processes,
             patience=options.patience,
+            processors=self._processors,
         )
         self._executor = Executor(
             self._tasks,
@@ -61,13 +68,15 @@ class WorkerSession:
             self._ended,
             concurrency=options.concurrency,
             prefetch=options.prefetch,
-            pools=pools_of(mill, options),
+            pools=self._pools,
             patience=options.patience,
+            processors=self._processors,
             spans=self._observer.spans,
         )
 
     async def begin(self) -> None:
         await self._engine.store.tasks.register(self._tasks)
+        await self._engine.store.providers.declare(self._engine.registry.limits.values())
         options = self._options
         self._worker = await self._engine.store.workers.register(
             options.name,
@@ -76,6 +85,15 @@ class WorkerSession:
             concurrency=options.concurrency,
             lease=options.lease,
         )
+        self._slots = SlotReporter(
+            self._engine.store.workers,
+            self._worker,
+            self._pools,
+            self._processors,
+            self._executor,
+            self._runners.processes,
+        )
+        await self._slots.report()
         lease = self._engine.store.workers.lease(self._worker, options.lease)
         self._heartbeat = Heartbeat(lease, options.lease, self._cancelled, self._lose)
         self._dispatcher = Dispatcher(
@@ -93,7 +111,12 @@ class WorkerSession:
         """Works until `stopping` is set, then drains. Returns early if the lease is lost. If
         `emptied` is given, it sets both events when no job is due."""
         log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._engine.registry.tasks))
-        parts = [self._reporter.run(), self._watch_cancels()]
+        parts = [
+            self._reporter.run(),
+            self._limiter.run(self._worker),
+            self._watch_cancels(),
+            self._slots.run(),
+        ]
         upkeep = Upkeep(self._engine, self._worker) if self._options.upkeep else None
         if upkeep is not None:
             parts.append(upkeep.run())
@@ -165,12 +188,12 @@ class WorkerSession:
         self._executor.interrupt(Stop.LOST, lambda claim: claim.fence in fences)
 
     def _ended(self, attempt: Attempt, ended: Outcome | None) -> None:
-        progress = self._services.end(attempt.claim)
-        if self._lost.is_set():
-            ended = None
+        ended = self._services.end(attempt.claim, None if self._lost.is_set() else ended)
+        if ended is not None and (usage := attempt.usage):
+            ended = ended._replace(usage=usage)
         if self._engine.meter is not None or attempt.span is not None:
             self._observer.ended(attempt, ended, is_lost=self._lost.is_set())
-        self._outbox.add(ended._replace(progress=progress) if ended and progress else ended)
+        self._outbox.add(ended)
 
     async def _watch_cancels(self) -> None:
         with self._engine.listener.subscribe(topics.cancels(self._worker)) as wake_up:

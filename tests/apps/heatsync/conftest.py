@@ -7,7 +7,6 @@ address. Tests that need other settings, an empty database or a restart start th
 import asyncio
 import itertools
 import json
-import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -18,16 +17,15 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
 
+from apps.heatsync.tables import HEATSYNC
+from batchmill import Mill
 from tests.apps.heatsync.web import Answer, Web, serving
+from tests.apps.processes import Application, Client
 from tests.library.tools import one, rows
 from tests.notify.mailbox import Mailbox
 from tests.postgres import Server, create_database, drop_database, free_port
-from tests.streams.processes import ServerProcess
 
-TIMEOUT = 60
 PROXY = {"BATCHMILL_TRUSTED_PROXIES": "127.0.0.0/8"}
 MAIL = {
     "BATCHMILL_MAIL_FROM": "HeatSync <heats@club.example>",
@@ -39,21 +37,8 @@ RUNNING = "select count(*) from batchmill.jobs where state = 'running'"
 numbers = itertools.count(1)
 
 
-class Api:
-    """A client for the API. All its requests have the `headers`."""
-
-    port: int
-    headers: Mapping[str, str] = {}
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def client(
-        self, *, headers: Mapping[str, str] | None = None, **options: Any
-    ) -> httpx.AsyncClient:
-        sent = {**self.headers, **(headers or {})}
-        return httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT, headers=sent, **options)
+class Api(Client):
+    """A client for the API."""
 
     async def submit(
         self, swimmer: str, *pdfs: tuple[str, bytes], urls: list[str] | None = None, **headers: str
@@ -69,14 +54,6 @@ class Api:
         answer = await self.submit(*args, **options)
         assert answer.status_code == 200, answer.text
         return answer.json()["batchId"]
-
-    async def get(self, path: str) -> Any:
-        async with self.client() as client:
-            return (await client.get(path)).json()
-
-    async def post(self, path: str, body: Any = None) -> httpx.Response:
-        async with self.client() as client:
-            return await client.post(path, json=body)
 
     async def events(self, batch: str, after: int | None = None) -> list[dict[str, Any]]:
         """Reads the stream to its end, after the event `after` if it is given."""
@@ -97,13 +74,10 @@ class Api:
         return await self.get(f"/api/batch/{batch}/results")
 
 
-class HeatSync(ServerProcess, Api):
+class HeatSync(Application, Api):
     """The server process."""
 
-    def _command(self) -> list[str]:
-        """The command of `make serve`."""
-        options = [f"--port={self.port}", "--grace=10"]
-        return ["batchmill", "--app", "apps.heatsync.app:app", "serve", *options]
+    name = "heatsync"
 
 
 class Visitor(Api):
@@ -172,6 +146,7 @@ def shared(
         "HEATSYNC_ALLOWED": f"127.0.0.1:{web_port}",
         "BATCHMILL_SMTP_URL": f"smtp://127.0.0.1:{mail_port}",
     }
+    asyncio.run(migrated(dsn))
     process = HeatSync(dsn, where | PROXY | MAIL)
     asyncio.run(process.start())
     try:
@@ -180,6 +155,11 @@ def shared(
     finally:
         asyncio.run(process.__aexit__())
     drop_database(server.dsn, "heatsync")
+
+
+async def migrated(dsn: str) -> None:
+    async with Mill(dsn, migrate=True, schemas=[HEATSYNC]):
+        pass
 
 
 @pytest.fixture
@@ -196,8 +176,9 @@ Start = Callable[..., AbstractAsyncContextManager[HeatSync]]
 
 
 @pytest.fixture
-def start(dsn: str, tmp_path: Path) -> Start:
+async def start(dsn: str, tmp_path: Path) -> Start:
     """Starts a separate server on an empty database, with the given settings."""
+    await migrated(dsn)
 
     @asynccontextmanager
     async def started(**environment: str) -> AsyncIterator[HeatSync]:
@@ -211,25 +192,3 @@ def start(dsn: str, tmp_path: Path) -> Start:
 def lapse_leases(sql: psycopg.Connection[Any]) -> None:
     """Lets the jobs of a killed server run again at once. Otherwise its lease lasts 10 seconds."""
     sql.execute("update batchmill.workers set lease_until = batchmill.clock()")
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser() -> AsyncIterator[Browser]:
-    """A real Chromium, which the tests of the page share."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("Debian's chromium is not installed.")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        await browser.close()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page with its own cookies and storage."""
-    context = await browser.new_context()
-    yield await context.new_page()
-    await context.close()

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from apps.heatsync.ai import read_with_model
+from apps.heatsync.ai import client_of, read_with_model
 from apps.heatsync.codes import code_of
 from apps.heatsync.models import Extraction
-from apps.heatsync.reader import ExtractionFailed, SwimmerNotFound
+from apps.heatsync.reader import SwimmerNotFound
 from apps.heatsync.settings import AiSettings
+from batchmill import ModelBadAnswer
 from batchmill.domain.failure import classify
 from tests.apps.heatsync.web import Answer, serving
 
@@ -48,7 +49,7 @@ SECOND = {
 async def read(answer: Answer, text: str = TEXT, swimmer: str = "Jane Doe") -> Extraction:
     async with serving({"/v1/chat/completions": answer}) as web:
         settings = AiSettings(base_url=f"{web.url}/v1", api_key="sk-secret", model="any")
-        return await read_with_model(text, swimmer, settings)
+        return await read_with_model(text, swimmer, client_of(settings))
 
 
 def model_answer(*swims: dict[str, Any]) -> bytes:
@@ -128,8 +129,9 @@ async def test_an_answer_without_a_confirmed_swim_means_that_the_swimmer_is_not_
     [b"", b"{}", b"[]", b'{"choices": []}', b'{"choices": [{"message": {"content": "Sorry"}}]}'],
 )
 async def test_an_answer_in_the_wrong_format_fails_the_extraction(answer: bytes) -> None:
-    with pytest.raises(ExtractionFailed):
+    with pytest.raises(ModelBadAnswer) as raised:
         await read(answer)
+    assert code_of(raised.value.code) == "EXTRACTION_FAILED"
 
 
 @pytest.mark.parametrize(

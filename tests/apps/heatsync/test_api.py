@@ -15,7 +15,7 @@ from batchmill import DatabaseUnavailable
 from tests.apps.heatsync.conftest import MAIL, Start, Visitor, new_address, sent_from
 from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, bomb, fifteen, fresh
 from tests.apps.heatsync.web import Answer, serving
-from tests.library.tools import one, until
+from tests.library.tools import one, rows, until
 from tests.service.tools import make_key
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -531,7 +531,9 @@ async def test_notifications_are_refused_without_a_public_url(start: Start) -> N
     assert (answer.status_code, answer.json()["error"]) == (503, "MAIL_NOT_CONFIGURED")
 
 
-async def test_a_sheet_can_be_read_with_a_model(start: Start) -> None:
+async def test_a_sheet_can_be_read_with_a_model_and_its_tokens_are_counted(
+    start: Start, sql: psycopg.Connection[Any]
+) -> None:
     """The model returns what the layout reader returns, so all of it is confirmed."""
     truth = find_swims(read_sheet(FIRST[1]).swims, SWIMMER)
     failures_left = 1
@@ -545,7 +547,9 @@ async def test_a_sheet_can_be_read_with_a_model(start: Start) -> None:
         content = Extraction(
             swimmer_name=SWIMMER, meet_name="A meet", session_date=None, venue=None, events=truth
         ).model_dump_json(by_alias=True)
-        return json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+        usage = {"prompt_tokens": 1_200, "completion_tokens": 300}
+        choices = [{"message": {"content": content}}]
+        return json.dumps({"choices": choices, "usage": usage}).encode()
 
     async with (
         serving({"/v1/chat/completions": answer}) as web,
@@ -557,6 +561,8 @@ async def test_a_sheet_can_be_read_with_a_model(start: Start) -> None:
     assert "uploading_to_ai" in {event.get("stage") for event in events}
     assert results["totalEvents"] == len(truth)
     assert results["sources"][0]["meetName"] == "A meet"
+    used = "select name, amount from batchmill.batch_usage where batch_id = %s order by name"
+    assert rows(sql, used, batch) == [("completion_tokens", 300), ("prompt_tokens", 1_200)]
 
 
 async def test_a_pdf_that_decompresses_to_too_much_memory_fails_alone(

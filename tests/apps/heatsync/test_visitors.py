@@ -10,7 +10,7 @@ import psycopg
 
 from apps.heatsync.samples import Layout, draw, make_meet
 from tests.apps.heatsync.conftest import PROXY, Start, Visitor, new_address, sent_from
-from tests.apps.heatsync.sheets import SHEETS, SWIMMER, fifteen, fresh
+from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, fifteen, fresh
 from tests.apps.heatsync.web import serving
 from tests.invariants import violations
 from tests.library.tools import one, rows, until
@@ -178,6 +178,23 @@ def large_files(count: int) -> dict[str, bytes]:
 def stored(sql: psycopg.Connection[Any]) -> int:
     assert violations(sql) == []
     return one(sql, "select coalesce(sum(size), 0)::bigint from batchmill.artifacts")[0]
+
+
+async def test_sheets_and_retries_count_against_the_quota_of_a_visitor(
+    start: Start, sql: psycopg.Connection[Any]
+) -> None:
+    """Other visitors are not affected."""
+    sql.execute("insert into batchmill.quotas (tenant, operations_per_day) values ('*', 3)")
+    async with start(**PROXY) as heatsync:
+        first, second = sent_from(new_address()), sent_from(new_address())
+        batch = (await heatsync.submit(SWIMMER, BAD, BAD, **first)).json()["batchId"]
+        await heatsync.events(batch)
+        answer = await heatsync.post(f"/api/batch/{batch}/retry")
+        assert (answer.status_code, answer.json()["error"]) == (429, "QUOTA_EXCEEDED")
+        answer = await heatsync.submit(SWIMMER, BAD, BAD, **first)
+        assert (answer.status_code, answer.json()["error"]) == (429, "QUOTA_EXCEEDED")
+        assert (await heatsync.submit(SWIMMER, BAD, **first)).status_code == 200
+        assert (await heatsync.submit(SWIMMER, BAD, **second)).status_code == 200
 
 
 async def test_concurrent_uploads_of_visitors_cannot_exceed_the_quota(

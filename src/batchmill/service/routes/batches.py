@@ -18,6 +18,8 @@ from batchmill.service.submitting import submit_request
 
 router = APIRouter(prefix="/batches", tags=["batches"], route_class=GuardedRoute)
 
+FIRST_DUPLICATES = 100
+
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -36,13 +38,17 @@ async def submit_batch(
     response: Response,
     caller: Submitter,
     idempotency_key: IdempotencyKey = None,
-) -> schemas.Batch:
+) -> schemas.SubmittedBatch:
     """Submits jobs to a task: payloads as JSON, or a form with files, each of which makes a job.
     All jobs are stored when the response arrives."""
     batch = await submit_request(request, caller, idempotency_key)
     body = schemas.batch(await batch.get(), request)
     response.headers["Location"] = body.links.self
-    return body
+    duplicates = caller.client.store.duplicates
+    found = await duplicates.page(batch.id, -1, FIRST_DUPLICATES) if body.duplicates else []
+    return schemas.SubmittedBatch(
+        **dict(body), first_duplicates=[schemas.Duplicate.of(each) for each in found]
+    )
 
 
 @router.get("")
@@ -67,8 +73,10 @@ async def list_batches(
 
 
 @router.get("/{id}", name="batchmill.get_batch", summary="Get Batch")
-async def get_batch(request: Request, caller: Reader, id: UUID) -> schemas.Batch:
-    return schemas.batch(await caller.client.batch(id).get(), request)
+async def get_batch(request: Request, caller: Reader, id: UUID) -> schemas.BatchWithUsage:
+    record = await caller.client.batch(id).get()
+    usage = {total.name: total.amount for total in await caller.client.usage(batch=id)}
+    return schemas.batch_with_usage(record, usage, request)
 
 
 @router.get("/{id}/jobs")
@@ -91,16 +99,34 @@ async def list_jobs(
     )
 
 
+@router.get("/{id}/duplicates")
+async def list_duplicates(
+    caller: Reader, id: UUID, size: Size = 100, cursor: Cursor = None
+) -> schemas.Duplicates:
+    """The items without a job of their own, in the order of submission, each with the job that it
+    duplicates."""
+    pages = Pages(caller, f"duplicates of {id}")
+    (after,) = await pages.place(cursor, int) or (-1,)
+    found = await caller.client.store.duplicates.page(id, after, size + 1)
+    if not found:
+        # Raises an error if the batch does not exist.
+        await caller.client.batch(id).get()
+    return schemas.Duplicates(
+        duplicates=[schemas.Duplicate.of(each) for each in found[:size]],
+        next=await pages.next(found, size, lambda each: (each.position,)),
+    )
+
+
 @router.get(
     "/{id}/results",
     response_class=Response,
     responses={200: {"model": schemas.Results, "description": "The results so far, merged."}},
 )
 async def get_results(request: Request, service: AnyService, caller: Reader, id: UUID) -> Response:
-    """Results in the order of submission, with the failed and cancelled jobs."""
+    """Results in the order of submission, with the failed and cancelled jobs and the duplicates."""
     service.downloads.check_room(caller.tenant)
     body = schemas.batch(await caller.client.batch(id).get(), request)
-    chunks = merged(caller.client.store.jobs, body)
+    chunks = merged(caller.client.store, body)
     return service.downloads.response(caller.tenant, chunks, media_type="application/json")
 
 

@@ -30,7 +30,7 @@ async def get_readiness(service: AnyService) -> schemas.Health:
     if service.stopping.is_set():
         raise ServerFull("The service is stopping.")
     async with service.mill.database.connection() as conn:
-        await migrate.check(conn)
+        await migrate.check(conn, service.mill.engine.schemas)
     return schemas.Health(status="ok")
 
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from batchmill.service import schemas
+from batchmill.service import operator_schemas
 from batchmill.service.caller import Operator
 from batchmill.service.requests import GuardedRoute
 from batchmill.service.service import AnyService
@@ -12,7 +12,7 @@ router = APIRouter(prefix="/worker", tags=["worker"], route_class=GuardedRoute)
 
 @router.post("/run")
 async def run_due_jobs(
-    service: AnyService, caller: Operator, run: schemas.WorkerRun
-) -> schemas.WorkerRunEnd:
+    service: AnyService, caller: Operator, run: operator_schemas.WorkerRun
+) -> operator_schemas.WorkerRunEnd:
     """Runs a worker until no job is due, or for some seconds; then it drains."""
-    return schemas.WorkerRunEnd(empty=await service.run_due_jobs(run.seconds, run.grace))
+    return operator_schemas.WorkerRunEnd(empty=await service.run_due_jobs(run.seconds, run.grace))

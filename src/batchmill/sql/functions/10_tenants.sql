@@ -29,6 +29,13 @@ return coalesce((select rolbypassrls from pg_roles where rolname = role), false)
     and has_table_privilege(role, 'batchmill.jobs', 'insert')
     and has_table_privilege(role, 'batchmill.jobs', 'delete');
 
+create or replace function refuse_other_tenant(acting text, named text) returns void
+language plpgsql as $$
+begin
+    raise exception 'The connection acts for the tenant "%", so it cannot submit for "%".', acting, named
+        using errcode = 'BM002';
+end $$;
+
 -- The tenant that a call acts for, or null for all tenants.
 create or replace function acting_tenant() returns text
 language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
@@ -58,3 +65,14 @@ declare
 begin
     return seen is null or seen <> '' and seen = of_tenant;
 end $$;
+
+-- All tables of a schema that have a column `tenant`, with their partitions.
+create or replace function tables_with_tenant(of_schema text) returns setof regclass
+language sql stable
+begin atomic
+    select c.oid::regclass from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = of_schema and c.relkind in ('r', 'p') and exists (
+        select from pg_attribute a
+        where a.attrelid = c.oid and a.attname = 'tenant' and not a.attisdropped)
+    order by c.relname;
+end;

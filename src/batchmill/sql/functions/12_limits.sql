@@ -81,6 +81,24 @@ begin atomic
     where l.is_busy and n.name = limit_name;
 end;
 
+-- The starts in the period before `moment`, and `more` starts at `moment`. Times are rounded up to hundredths of the
+-- period: no window exceeds the rate, and the record stays small.
+create or replace function add_starts(
+    started_at timestamptz[], started integer[], period double precision, more integer, moment timestamptz
+) returns table (at timestamptz[], n integer[])
+language sql stable
+begin atomic
+    select coalesce(array_agg(s.at order by s.at), '{}'), coalesce(array_agg(s.n order by s.at), '{}')
+    from (
+        select u.at, sum(u.n)::integer as n from (
+            select * from unnest(started_at, started) as before (at, n)
+            union all
+            select to_timestamp(ceil(extract(epoch from moment) * 100 / period) * period / 100), more
+            where more > 0) u
+        where u.at > moment - make_interval(secs => period)
+        group by u.at) s;
+end;
+
 -- How many more jobs may start now, or once `ending` running jobs have ended.
 create or replace function free_slots(m limits, moment timestamptz, ending integer default 0) returns integer
 language sql stable
@@ -165,8 +183,8 @@ begin
     perform spread_template(limit_name);
 end $$;
 
--- Overrides declared values with those of an operator. Null leaves a value unchanged; `reset` restores the
--- declared values. Returns the limit after the change.
+-- Overrides declared values with those of an operator, also for providers (53_providers.sql). Null leaves a value
+-- unchanged; `reset` restores the declared values. Returns the limit after the change.
 create or replace function set_limit(
     limit_name text, slots integer, rate integer, period double precision, paused boolean,
     reset boolean default false
@@ -177,6 +195,9 @@ declare
     changed limits;
     alone boolean := false;
 begin
+    if starts_with(limit_name, 'provider:') then
+        return set_provider(limit_name, slots, rate, period, paused, reset);
+    end if;
     if limit_name like '%*' or not exists (select from limits m where m.name = limit_name) then
         perform hold_limits_still();
         alone := true;

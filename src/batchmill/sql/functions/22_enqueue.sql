@@ -22,14 +22,15 @@ begin
 end $$;
 
 -- Submits one job that belongs to no batch. It only inserts, so it never waits for workers. Options: tenant,
--- priority, run_at, delay, key, dedup_key, cache_key, idempotency_key, digest, expires_in, labels. Returns
--- the job's id, and whether it is a duplicate, cached, or from an earlier request.
+-- priority, run_at, delay, key, dedup_key, cache_key, idempotency_key, digest, expires_in, labels, and
+-- as_tenant: the operator submits for this tenant, whose quota applies. Returns the job's id, and whether it is a
+-- duplicate, cached, or from an earlier request.
 create or replace function enqueue(task text, payload json, options jsonb default '{}') returns json
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     moment timestamptz := clock();
-    acting text := acting_tenant();
+    acting text := coalesce(acting_tenant(), options ->> 'as_tenant');
     of_tenant text := coalesce(acting, options ->> 'tenant', 'default');
     of_dedup text := enqueue.task || ':' || (options ->> 'dedup_key');
     of_cache text := enqueue.task || ':' || (options ->> 'cache_key');
@@ -44,6 +45,9 @@ declare
     named uuid[] := case when strpos(enqueue.payload::text, '"artifact"') > 0
         then named_artifacts(enqueue.payload::text) else '{}' end;
 begin
+    if acting <> options ->> 'as_tenant' then
+        perform refuse_other_tenant(acting, options ->> 'as_tenant');
+    end if;
     if not options ? 'checked' then
         perform check_options(options);
         perform check_jobs(known, json_build_array(
@@ -81,8 +85,12 @@ begin
             duplicate := new_id is not null;
         end if;
     end loop;
+    if of_tenant <> 'default' then
+        perform refuse_erased(of_tenant);
+    end if;
     if named <> '{}' and not duplicate then
-        perform take_artifacts(named, of_tenant, null, new_id, (day_of(expiry) + 1)::timestamp at time zone 'UTC');
+        perform take_artifacts(named, array_fill(0, array[cardinality(named)]), of_tenant, null, new_id,
+            (day_of(expiry) + 1)::timestamp at time zone 'UTC');
     end if;
     if acting is not null and not duplicate and hit is null then
         perform count_jobs(acting, 1);

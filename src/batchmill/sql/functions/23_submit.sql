@@ -3,20 +3,23 @@
 -- Submits a batch. `items` are objects {"payload", "key", "priority", "run_at", "delay", "dedup_key",
 -- "cache_key"}, where only the payload is required. With the option `bare`, they are the payloads themselves.
 -- Options: tenant, priority, run_at, delay (defaults for items without their own), expires_in, labels, limit,
--- on_finish, notify, idempotency_key, digest. A large batch takes several calls in one transaction: pass
--- `more` in all but the last, and `batch_id` in all but the first.
+-- on_finish, notify, idempotency_key, digest, as_tenant (see enqueue). A large batch takes several calls in one
+-- transaction: pass `more` in all but the last, and `batch_id` in all but the first.
 create or replace function submit(task text, items json, options jsonb default '{}') returns json
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     moment timestamptz := clock();
-    acting text := acting_tenant();
+    acting text := coalesce(acting_tenant(), options ->> 'as_tenant');
     of_tenant text := coalesce(acting, options ->> 'tenant', 'default');
     known tasks := known_task(submit.task, acting);
     more boolean := coalesce((options ->> 'more')::boolean, false);
     request requests;
     batch batches;
 begin
+    if acting <> options ->> 'as_tenant' then
+        perform refuse_other_tenant(acting, options ->> 'as_tenant');
+    end if;
     if not options ? 'checked' then
         perform check_options(options);
         perform check_jobs(known, items, coalesce((options ->> 'bare')::boolean, false));
@@ -37,7 +40,7 @@ begin
                     'digest', request.digest);
             end if;
         end if;
-        batch := new_batch(submit.task, of_tenant, options, more, moment);
+        batch := new_batch(submit.task, of_tenant, items, options, more, moment);
     end if;
     batch := add_items(batch, items, options, more, moment);
     if not more then
@@ -64,22 +67,27 @@ begin
     return batch;
 end $$;
 
--- Inserts a batch without jobs, with its limit and its notifications.
+-- Inserts a batch without jobs, with its limit and its notifications. Bare items are counted here: each one becomes a
+-- job.
 create or replace function new_batch(
-    of_task text, of_tenant text, options jsonb, more boolean, moment timestamptz
+    of_task text, of_tenant text, items json, options jsonb, more boolean, moment timestamptz
 ) returns batches
 language plpgsql as $$
 declare
     expiry timestamptz := batch_expiry(options, moment);
     batch batches;
 begin
-    insert into batches (id, tenant, task, labels, on_finish, slots, opened_by, created_at,
+    insert into batches (id, tenant, task, total, labels, on_finish, slots, opened_by, created_at,
         expires_at, expires_on)
-    values (gen_random_uuid(), of_tenant, of_task, coalesce(options -> 'labels', '{}'),
+    values (gen_random_uuid(), of_tenant, of_task,
+        case when (options ->> 'bare')::boolean then json_array_length(items) else 0 end,
+        coalesce(options -> 'labels', '{}'),
         options ->> 'on_finish', (options ->> 'limit')::integer,
         case when more then pg_current_xact_id() end, moment, expiry, day_of(expiry))
     returning * into batch;
-    perform make_batch_limit(batch);
+    if batch.slots is not null then
+        perform make_batch_limit(batch);
+    end if;
     if options ? 'notify' then
         perform add_notifications(batch, targets_in(options -> 'notify'), moment);
     end if;
@@ -94,21 +102,30 @@ language plpgsql as $$
 declare
     due timestamptz := due_at(options, moment);
     of_priority integer := coalesce((options ->> 'priority')::integer, 0);
+    is_bare boolean := coalesce((options ->> 'bare')::boolean, false);
+    is_first boolean := not options ? 'batch_id';
     hits bigint[] := '{}';
     added integer;
     left_out integer := 0;
 begin
     if strpos(items::text, '"artifact"') > 0 then
-        perform take_artifacts(named_artifacts(items::text), batch.tenant, batch.id, null, batch.expires_at);
+        perform take_named(batch, items, case when is_first and is_bare then 0 else batch.total + batch.duplicates end);
     end if;
-    if (options ->> 'bare')::boolean then
+    if is_bare then
+        if is_first then
+            perform add_first_payloads(batch, items, of_priority, due, moment);
+            return batch;
+        end if;
         added := add_payloads(batch, items, of_priority, due, moment);
     else
         if strpos(items::text, '"cache_key"') > 0 then
             hits := add_cached(batch, items, moment);
         end if;
         added := add_jobs(batch, items, of_priority, due, hits, moment);
-        left_out := json_array_length(items) - cardinality(hits) - added;
+        if added + cardinality(hits) < json_array_length(items) then
+            left_out := add_duplicates(batch, items, of_priority, due, hits, moment);
+            added := json_array_length(items) - cardinality(hits) - left_out;
+        end if;
     end if;
     update batches
     set total = total + cardinality(hits) + added,
@@ -120,6 +137,17 @@ begin
     return batch;
 end $$;
 
+-- Keeps the artifacts that the items name. The first item has the position `first`.
+create or replace function take_named(batch batches, items json, first integer) returns void
+language plpgsql as $$
+begin
+    perform take_artifacts(array_agg(named.id), array_agg(first + i.at::integer - 1), batch.tenant, batch.id, null,
+        batch.expires_at)
+    from json_array_elements(items) with ordinality as i (item, at)
+    cross join lateral unnest(named_artifacts(i.item::text)) as named (id)
+    having count(*) > 0;
+end $$;
+
 -- Completes a submit: counts the jobs against the quota, records the request, and wakes up a worker. A batch
 -- whose results are all cached, or whose items are all duplicates, finishes here.
 create or replace function close_batch(batch batches, acting text, options jsonb, moment timestamptz) returns void
@@ -128,10 +156,15 @@ begin
     if batch.total + batch.duplicates = 0 then
         raise exception 'There is nothing to submit: a batch needs at least one job.' using errcode = 'BM002';
     end if;
+    if batch.tenant <> 'default' then
+        perform refuse_erased(batch.tenant);
+    end if;
     if acting is not null then
-        -- Results from the cache do not count, but a batch counts at least once: it may notify many targets.
-        perform count_jobs(
-            acting, greatest(batch.total - batch.completed, 1) + (batch.on_finish is not null)::integer);
+        -- Duplicates and results from the cache do not count. A batch without other jobs counts once if it
+        -- notifies someone, because it may notify many targets.
+        perform count_jobs(acting, batch.total - batch.completed + (batch.on_finish is not null)::integer
+            + (batch.total = batch.completed and exists (
+                select from notifications where batch_id = batch.id))::integer);
     end if;
     if options ? 'idempotency_key' then
         update requests set batch_id = batch.id, digest = coalesce(digest, options ->> 'digest')
@@ -140,6 +173,9 @@ begin
     if batch.completed > 0 then
         update event_blocks set data = array[json_build_object('task', batch.task, 'total', batch.total)]
         where batch_id = batch.id and last_number = 1 and expires_on = batch.expires_on;
+    end if;
+    if batch.duplicates > 0 then
+        perform log_duplicates(batch, moment);
     end if;
     if batch.completed = batch.total then
         perform finish_batches(array[batch.id], moment);
@@ -167,7 +203,28 @@ do $$ begin
     end if;
 end $$;
 
--- Adds jobs that differ only in their payloads. Returns how many it added.
+-- Adds the first jobs of a batch, which differ only in their payloads, with their lane. This is one statement, so that
+-- a batch of one costs little more than a single job.
+create or replace function add_first_payloads(
+    batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
+) returns void
+language plpgsql as $$
+begin
+    with lane as (
+        insert into lanes (task, tenant, batch_id, key, slots, ready_at, is_due)
+        values (batch.task, batch.tenant, batch.id, '', lane_slots(batch.task, batch.id), greatest(due, moment),
+            due <= moment)
+        returning id
+    )
+    insert into jobs (batch_id, position, lane_id, task, tenant, state, priority, run_at, payload,
+        created_at, expires_on)
+    select batch.id, p.at - 1, lane.id, batch.task, batch.tenant,
+        case when due > moment then 'scheduled' else 'ready' end::job_state, of_priority, due, p.payload,
+        moment, batch.expires_on
+    from lane, json_array_elements(payloads) with ordinality as p (payload, at);
+end $$;
+
+-- Adds more of such jobs. Returns how many it added.
 create or replace function add_payloads(
     batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
 ) returns integer
@@ -227,12 +284,61 @@ begin
     return added;
 end $$;
 
+-- Records the items that `add_jobs` has left out, each with the live job that has its key. If that job has ended
+-- meanwhile, the item is added as a job after all. Returns how many items have no job of their own.
+create or replace function add_duplicates(
+    batch batches, items json, of_priority integer, due timestamptz, hits bigint[], moment timestamptz
+) returns integer
+language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    before integer := batch.total + batch.duplicates - 1;
+    settled bigint[] := hits;
+    recorded integer := 0;
+    found_now integer;
+begin
+    loop
+        insert into duplicates (batch_id, position, tenant, original_id, original_batch_id, original_expires_on)
+        select batch.id, before + i.at, batch.tenant, j.id, j.batch_id, j.expires_on
+        from rows from (json_to_recordset(items) as (dedup_key text)) with ordinality as i (dedup_key, at)
+        cross join lateral (
+            select * from jobs
+            where tenant = batch.tenant and dedup_key = batch.task || ':' || i.dedup_key offset 0) j
+        where i.at <> all (settled) and (j.batch_id, j.position) is distinct from (batch.id, before + i.at);
+        get diagnostics found_now = row_count;
+        recorded := recorded + found_now;
+        settled := hits || array(
+            select position - before from jobs where batch_id = batch.id and position > before
+            union all
+            select position - before from duplicates where batch_id = batch.id and position > before);
+        exit when cardinality(settled) = json_array_length(items);
+        perform add_jobs(batch, items, of_priority, due, settled, moment);
+    end loop;
+    return recorded;
+end $$;
+
+-- Adds an event for each duplicate. No job of the batch has started yet.
+create or replace function log_duplicates(batch batches, moment timestamptz) returns void
+language plpgsql as $$
+begin
+    insert into event_blocks (batch_id, last_number, tenant, type, job_ids, positions, data, at, expires_on)
+    select batch.id, batch.last_event + max(place), batch.tenant, 'item_duplicate',
+        array_agg(null::bigint), array_agg(position order by place),
+        array_agg(json_build_object('job_id', original_id, 'batch_id', original_batch_id) order by place),
+        moment, batch.expires_on
+    from (
+        select *, row_number() over (order by position) as place from duplicates
+        where batch_id = batch.id) d
+    group by (place - 1) / 1000;
+    update batches set last_event = last_event + duplicates where id = batch.id;
+end $$;
+
 -- Completes the items whose result is in the cache. Returns their places in `items`, counted from 1.
 create or replace function add_cached(batch batches, items json, moment timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     hits bigint[];
     named uuid[];
+    named_at integer[];
     before integer := greatest(batch.last_event, 1);
 begin
     with hit as (
@@ -257,10 +363,11 @@ begin
         from hit having count(*) > 0
     )
     select coalesce(array_agg(position - batch.total - batch.duplicates + 1), '{}'),
-        array(select distinct unnest(named_artifacts(result::text)) from hit)
-    into hits, named from hit;
+        array(select unnest(named_artifacts(result::text)) from hit order by position),
+        array(select position from hit, unnest(named_artifacts(result::text)) order by position)
+    into hits, named, named_at from hit;
     if named <> '{}' then
-        perform take_artifacts(named, batch.tenant, batch.id, null, batch.expires_at);
+        perform take_artifacts(named, named_at, batch.tenant, batch.id, null, batch.expires_at);
     end if;
     if hits <> '{}' then
         if batch.last_event = 0 then

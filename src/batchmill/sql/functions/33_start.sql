@@ -87,8 +87,7 @@ begin
 end $$;
 
 -- Counts starts on limits, records their times if the limit has a rate, and notes whether lanes are parked
--- behind the limit. Times are rounded up to hundredths of the period: no window exceeds the rate, and the
--- record stays small.
+-- behind the limit.
 create or replace function count_starts(
     limit_ids bigint[], counted integer[], behind bigint[], moment timestamptz
 ) returns void language plpgsql as $$
@@ -99,20 +98,10 @@ begin
         started = recent.n,
         -- Not `exists`: the planner may hash all lanes for it.
         parked = (select true from lanes l where l.blocked_by = m.id limit 1) is not null,
-        opens_at = recent.first + make_interval(secs => m.period)
+        opens_at = recent.at[1] + make_interval(secs => m.period)
     from unnest(limit_ids, counted) as c (id, n)
     cross join lateral (select * from limits where limits.id = c.id offset 0) o
-    cross join lateral (
-        select coalesce(array_agg(at order by at), '{}') as at,
-            coalesce(array_agg(n order by at), '{}') as n, min(at) as first
-        from (
-            select at, sum(u.n)::integer as n from (
-                select * from unnest(o.started_at, o.started) as before (at, n)
-                union all
-                select to_timestamp(ceil(extract(epoch from moment) * 100 / o.period) * o.period / 100), c.n
-                where o.rate is not null and c.n > 0) u
-            where at > moment - make_interval(secs => o.period)
-            group by at) u
-    ) recent
+    cross join lateral add_starts(
+        o.started_at, o.started, o.period, case when o.rate is null then 0 else c.n end, moment) recent
     where m.id = any (array[c.id]) and (c.n > 0 or o.parked or m.id = any (behind));
 end $$;

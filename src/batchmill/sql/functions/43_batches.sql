@@ -69,5 +69,5 @@ end;
 create or replace function batch_summary(b batches) returns json
 language sql stable
 return json_build_object('batch_id', b.id, 'tenant', b.tenant, 'state', b.state, 'total', b.total,
-    'completed', b.completed, 'failed', b.failed, 'cancelled', b.cancelled,
+    'completed', b.completed, 'failed', b.failed, 'cancelled', b.cancelled, 'duplicates', b.duplicates,
     'generation', b.generation);

@@ -76,6 +76,7 @@ begin
         last_event = last_event + 1 + cardinality(retried), begun_by = pg_current_xact_id(),
         generation = generation + (batch.finished_at is not null)::integer
     where id = batch.id;
+    perform refuse_erased(batch.tenant);
     -- A finished batch runs its callback again.
     perform count_own_jobs(cardinality(retried)
         + (batch.on_finish is not null and batch.finished_at is not null)::integer);
@@ -106,6 +107,7 @@ begin
         retried := retry_batch(known.batch_id, array[of_job]);
     else
         retried := cardinality(restore_jobs(array[of_job], known.expires_on, asked));
+        perform refuse_erased(known.tenant);
         perform count_own_jobs(retried);
     end if;
     if retried = 0 then
@@ -160,9 +162,11 @@ begin
     end if;
     delete from finished where batch_id = of_batch and expires_on = batch.expires_on;
     delete from event_blocks where batch_id = of_batch and expires_on = batch.expires_on;
+    delete from duplicates where batch_id = of_batch;
     delete from requests where batch_id = of_batch;
     perform give_up_artifacts_of(of_batch);
     delete from notifications where batch_id = of_batch;
     delete from feed_batches where batch_id = of_batch;
+    delete from batch_usage where batch_id = of_batch;
     delete from batches where id = of_batch;
 end $$;

@@ -68,6 +68,17 @@ begin
         select id from jobs where cancelled_at is not null and worker_id = worker and state = 'running');
 end $$;
 
+-- Stores what a worker reports about its slots. For a broken slot, the worker sends for how many `seconds` it has
+-- been broken; the row has `since`, by the database's clock.
+create or replace function report_slots(worker bigint, of_pools jsonb, of_slots jsonb) returns void
+language sql set search_path = batchmill, pg_catalog, pg_temp as $$
+    insert into worker_slots (worker_id, pools, slots)
+    select worker, of_pools, coalesce(jsonb_agg(case when slot ? 'seconds' then slot - 'seconds' || jsonb_build_object(
+        'since', clock() - make_interval(secs => (slot ->> 'seconds')::float8)) else slot end), '[]')
+    from jsonb_array_elements(of_slots) as slot
+    on conflict (worker_id) do update set pools = excluded.pools, slots = excluded.slots
+$$;
+
 -- All running jobs, by lane. Most come before the waiting jobs in the index, and the lane knows their number,
 -- so the scan reads few waiting jobs.
 create or replace function running_jobs() returns setof jobs

@@ -31,10 +31,23 @@ begin
         'garbage', garbage,
         -- Processes of schema versions up to 10 read this name.
         'litter', garbage,
+        'erasing', exists (select from erasures),
         'due', (
             select coalesce(json_agg(due), '[]') from (
                 select tenant, name, cron, timezone, missed, next_at from schedules
                 where not paused and next_at <= clock() order by next_at limit 100) due));
+end $$;
+
+-- Marks workers lost whose lease has lapsed.
+create or replace function lose_workers() returns void
+language plpgsql as $$
+begin
+    -- A claim that is about to commit holds its worker's row, possibly for long if the client does not read
+    -- the answer. The next call handles that worker.
+    update workers set state = 'lost', idle = false
+    where id = any (array(
+        select id from workers where state in ('live', 'draining') and lease_until < clock()
+        for update skip locked));
 end $$;
 
 -- Running jobs of workers that are lost or have stopped. A worker without running jobs becomes settled,
@@ -45,12 +58,7 @@ declare
     gone bigint[];
     lapsed json;
 begin
-    -- A claim that is about to commit holds its worker's row, possibly for long if the client does not read
-    -- the answer. The next run of the upkeep handles that worker.
-    update workers set state = 'lost', idle = false
-    where id = any (array(
-        select id from workers where state in ('live', 'draining') and lease_until < clock()
-        for update skip locked));
+    perform lose_workers();
     gone := array(select id from workers where not is_settled and state in ('lost', 'stopped'));
     if gone = '{}' then
         return '[]';
@@ -79,6 +87,10 @@ begin
         returning id
     ), of_feeds as (
         delete from feed_batches where batch_id in (select id from gone)
+    ), left_out as (
+        delete from duplicates where batch_id in (select id from gone)
+    ), used as (
+        delete from batch_usage where batch_id in (select id from gone)
     )
     select count(*) into deleted from gone;
     delete from requests where expires_at < clock();
@@ -94,6 +106,8 @@ language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     delete from workers w
     where is_settled and lease_until < clock() - interval '30 days';
+    delete from worker_slots s
+    where not exists (select from workers w where w.id = s.worker_id and w.state in ('live', 'draining'));
     -- A worker whose row was deleted counts as lost.
     insert into workers (id, name, version, tasks, concurrency, state, started_at, lease_until)
     overriding system value
@@ -112,6 +126,10 @@ begin
         for update skip locked);
     delete from statistics where minute < clock() - interval '30 days';
     perform tidy_feeds();
+    delete from daily_usage where day < day_of(clock()) - 400;
+    -- Grants ignore these holds, and remove them if they see them.
+    delete from holds where (worker_id, number) in (
+        select worker_id, number from holds h where not is_current(h) limit 1000 for update skip locked);
 end $$;
 
 -- Repairs limits that a batch created while their template changed, and drops unused limits that templates

@@ -24,8 +24,7 @@ begin
         child, child || '_day', day);
     execute format('alter table %I attach partition %I for values from (%L) to (%L)',
         parent, child, day, day + 1);
-    perform guard_table(child, (
-        select pg_get_userbyid(relowner) from pg_class where oid = parent::regclass));
+    perform guard_table(child::regclass);
     execute format('alter table %I drop constraint %I', child, child || '_day');
     return true;
 end $$;

@@ -25,6 +25,7 @@ begin
             then schedules.next_at else excluded.next_at end,
         cron = excluded.cron, timezone = excluded.timezone, error = null
     returning * into saved;
+    perform refuse_erased(owner);
     perform pg_notify('batchmill', 'upkeep');
     return saved;
 end $$;

@@ -42,6 +42,7 @@ begin
             to_char(moment at time zone 'UTC', 'YYYY'), new_id), of_fence),
         moment, moment, expiry)
     returning * into added;
+    perform refuse_erased(of_tenant);
     return added;
 end $$;
 
@@ -213,10 +214,10 @@ begin atomic
     where strpos(in_text, '"artifact"') > 0;
 end;
 
--- Keeps artifacts as long as the batch or job that names them. An artifact of another tenant counts as
--- missing.
+-- Keeps artifacts as long as the batch or job that names them. `positions` are those of the items that name the
+-- `ids`. An artifact of another tenant counts as missing.
 create or replace function take_artifacts(
-    ids uuid[], of_tenant text, of_batch uuid, of_job bigint, expiry timestamptz
+    ids uuid[], positions integer[], of_tenant text, of_batch uuid, of_job bigint, expiry timestamptz
 ) returns void
 language plpgsql as $$
 declare
@@ -230,13 +231,14 @@ begin
         raise exception 'There is no artifact %.', missing[1] using errcode = 'BM005';
     end if;
     update artifacts a
-    set batch_id = coalesce(batch_id, of_batch),
+    set batch_id = case kind when 'input' then coalesce(batch_id, of_batch) else batch_id end,
         expires_at = case when kind = 'output' or exists (
             select from artifact_uses where artifact_id = a.id) then greatest(expires_at, expiry) else expiry end
     where id = any (taken);
-    insert into artifact_uses (artifact_id, tenant, batch_id, job_id)
-    select id, of_tenant, of_batch, of_job from unnest(taken) id
-    on conflict do nothing;
+    insert into artifact_uses as u (artifact_id, tenant, batch_id, job_id, items)
+    select n.id, of_tenant, of_batch, of_job, range_agg(int4range(n.at, n.at + 1))
+    from unnest(ids, positions) as n (id, at) group by n.id
+    on conflict (artifact_id, batch_id, job_id) do update set items = u.items + excluded.items;
 end $$;
 
 -- Whether all artifacts that a result names still exist.
@@ -291,7 +293,8 @@ begin atomic
       and state = 'stored';
 end;
 
--- Gives up the artifacts of a batch that is being deleted, unless something else uses them.
+-- Gives up the artifacts of a batch that is being deleted, unless something else uses them, or the batch or job that
+-- made them still exists.
 create or replace function give_up_artifacts_of(of_batch uuid) returns void
 language plpgsql as $$
 declare
@@ -303,7 +306,9 @@ begin
     delete from artifact_uses where batch_id = of_batch;
     update artifacts a set state = 'gone', collect_at = clock()
     where id = any (ids) and state = 'kept'
-      and not exists (select from artifact_uses where artifact_id = a.id);
+      and not exists (select from artifact_uses where artifact_id = a.id)
+      and (kind = 'input' or batch_id = of_batch
+        or batch_id is not null and not exists (select from batches b where b.id = a.batch_id));
     if found then
         perform pg_notify('batchmill', 'upkeep');
     end if;

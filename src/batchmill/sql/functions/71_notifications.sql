@@ -51,6 +51,7 @@ begin
         from (select notification_task(target) = 'batchmill.webhook') kind (is_webhook)
         on conflict do nothing;
     end loop;
+    perform refuse_erased(b.tenant);
     if (select count(*) from notifications where batch_id = b.id) > 20 then
         raise exception 'A batch can notify at most 20 webhooks and email addresses.' using errcode = 'BM002';
     end if;
@@ -134,6 +135,7 @@ begin
         on conflict do nothing returning id into known;
         exit when known is not null;
     end loop;
+    perform refuse_erased(of_tenant);
     return known;
 end $$;
 

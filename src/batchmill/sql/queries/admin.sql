@@ -102,7 +102,7 @@ order by waiting.n desc, l.task, l.tenant, l.id limit %(count)s::bigint
 -- name: limits_in_use
 select name, nullif(coalesce(set_slots, declared_slots), 2147483647) as slots, running, rate, period, paused,
     set_slots is not null or set_rate is not null as is_set
-from batchmill.limits
+from (select * from batchmill.limits union all select * from batchmill.provider_limits()) m
 where (running > 0 or paused or parked) and (slots is not null or rate is not null)
 order by paused desc, parked desc, name limit %(count)s::bigint
 
@@ -116,6 +116,57 @@ from batchmill.workers w
 where w.state in ('live', 'draining')
    or w.state = 'lost' and w.lease_until > batchmill.clock() - make_interval(secs => %(seconds)s::float8)
 order by array_position('{live,draining,lost}', w.state), w.id limit %(count)s::bigint
+
+-- name: pools
+-- One statement, so one snapshot: the running jobs of each worker, with the pool of each.
+with shown as materialized (
+    select w.id, w.name, w.tasks, w.concurrency, coalesce(s.pools, '{}') as pools, coalesce(s.slots, '[]') as slots
+    from batchmill.workers w left join batchmill.worker_slots s on s.worker_id = w.id
+    where w.state in ('live', 'draining') and w.lease_until > batchmill.clock()
+    order by w.id limit %(count)s::bigint
+), running as materialized (
+    select j.id, j.batch_id, j.tenant, j.task, j.started_at, j.worker_id, p.pool,
+        row_number() over (partition by j.worker_id, p.pool order by j.fence) as place
+    from batchmill.running_jobs() j join shown w on w.id = j.worker_id
+    cross join lateral (select case when w.pools ? j.task then j.task else %(shared)s::text end as pool) p
+)
+select w.*, (
+        select coalesce(json_agg(json_build_object('id', r.id, 'batch_id', r.batch_id, 'tenant', r.tenant,
+            'task', r.task, 'started_at', r.started_at, 'pool', r.pool) order by r.pool, r.place), '[]')
+        from running r where r.worker_id = w.id and r.place <= %(most)s::bigint) as running,
+    (
+        select coalesce(json_agg(counted), '[]') from (
+            select pool, count(*) as jobs from running r where r.worker_id = w.id group by pool) counted) as counts
+from shown w order by w.id
+
+-- name: one_snapshot
+set transaction isolation level repeatable read
+
+-- name: ended_by_task
+-- Adds the jobs that have ended since the last minute that the upkeep has added up.
+with window_of as (
+    select batchmill.clock() as at,
+        date_trunc('minute', batchmill.clock()) - make_interval(mins => %(minutes)s::integer) as since
+), ended as (
+    select s.task, s.state, s.jobs, s.wait_seconds, s.run_seconds
+    from window_of w join batchmill.statistics s on s.minute >= w.since
+    union all
+    select f.task, f.state, 1, coalesce(extract(epoch from f.started_at - f.run_at), 0),
+        coalesce(extract(epoch from f.finished_at - f.started_at), 0)
+    from batchmill.finished f
+    where f.finished_at >= greatest((select since from window_of),
+        (select max(minute) + interval '1 minute' from batchmill.statistics))
+)
+select w.at, w.since,
+    (select count(*) from batchmill.workers where state = 'live' and lease_until > batchmill.clock()) as workers,
+    (select coalesce(json_agg(counted), '[]') from (
+        select task, coalesce(sum(jobs) filter (where state = 'completed'), 0) as completed,
+            coalesce(sum(jobs) filter (where state = 'failed'), 0) as failed,
+            coalesce(sum(jobs) filter (where state = 'cancelled'), 0) as cancelled,
+            sum(wait_seconds) filter (where state <> 'cancelled') as wait_seconds,
+            sum(run_seconds) filter (where state <> 'cancelled') as run_seconds
+        from ended group by task) counted) as tasks
+from window_of w
 
 -- name: failures_by_code
 select task, code, count(*) as jobs, max(finished_at) as last_at,
@@ -237,7 +288,7 @@ where entry and not batchmill.is_builtin(name) order by name
 select name from batchmill.tasks order by name
 
 -- name: limit_names
-select name from batchmill.limits order by name limit 1000
+select name from batchmill.limits union all select name from batchmill.providers order by name limit 1000
 
 -- name: schedule_names
 select name from batchmill.schedules order by name
@@ -285,5 +336,5 @@ select c.relname as name, coalesce(s.n_live_tup, 0) as live, coalesce(s.n_dead_t
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'batchmill'
 left join pg_stat_user_tables s on s.relid = c.oid
-where c.relname in ('jobs', 'lanes', 'batches', 'limits', 'workers')
+where c.relname in ('jobs', 'lanes', 'batches', 'limits', 'workers', 'holds', 'providers')
 order by c.relname

@@ -73,6 +73,23 @@ where f.batch_id = %(batch)s and f.position = any (%(positions)s::integer[]) and
   and a.tenant = f.tenant and a.state = 'kept' and a.expires_at > batchmill.clock()
 order by f.position, a.created_at, a.id
 
+-- name: artifacts_of_duplicates
+-- The same files of the jobs that duplicates name.
+select d.position, a.id, a.tenant, a.kind, a.state, a.batch_id, a.job_id, a.name, a.media_type, a.size,
+    a.sha256, a.storage_key, a.downloads, a.created_at, a.expires_at
+from batchmill.duplicates d
+cross join lateral (
+    select * from batchmill.finished
+    where id = d.original_id and expires_on = d.original_expires_on and state = 'completed') f
+cross join lateral (
+    select * from batchmill.artifacts where job_id = f.id and fence = f.fence
+    union
+    select * from batchmill.artifacts
+    where id = any (batchmill.named_artifacts(f.result::text)) and kind = 'output') a
+where d.batch_id = %(batch)s and d.position = any (%(positions)s::integer[])
+  and a.tenant = d.tenant and a.state = 'kept' and a.expires_at > batchmill.clock()
+order by d.position, a.created_at, a.id
+
 -- name: collect_garbage
 select id, storage_key from batchmill.collect_garbage(%(most)s::integer)
 

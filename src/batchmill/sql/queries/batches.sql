@@ -76,5 +76,13 @@ select b.id as batch_id, b.last_event as number, batchmill.clock() as at, json_b
              from batchmill.finished where batch_id = b.id and expires_on = b.expires_on
              order by position limit %(most)s::bigint)
         ) jobs order by position limit %(most)s::bigint) shown),
-    'truncated', b.total > %(most)s::bigint) as data
+    'duplicates', (select coalesce(json_agg(shown), '[]') from (
+        select position, job_id, batch_id, state
+        from batchmill.duplicates_of(b.id, -1, %(most)s::bigint, null)) shown),
+    'truncated', greatest(b.total, b.duplicates) > %(most)s::bigint) as data
 from batchmill.batches b where b.id = %(batch)s
+
+-- name: duplicates_of_batch
+-- Results are text, because few callers need them as values.
+select position, job_id, batch_id, task, state, result::text as result, error
+from batchmill.duplicates_of(%(batch)s, %(after)s::bigint, %(count)s::bigint, %(bytes)s::bigint)

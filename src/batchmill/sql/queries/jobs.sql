@@ -38,6 +38,16 @@ select batchmill.finish_and_claim(%(ids)s::bigint[], %(fences)s::bigint[], %(kin
     %(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer, %(prefetch)s::integer,
     cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s, %(seed)s::bigint)
 
+-- name: finish_with_records
+select batchmill.finish(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
+    cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[], cast(%(records)s as json))
+
+-- name: finish_and_claim_with_records
+select batchmill.finish_and_claim(%(ids)s::bigint[], %(fences)s::bigint[], %(kinds)s::text[],
+    cast(%(details)s as json), cast(%(progress)s as json), %(lanes)s::bigint[], cast(%(records)s as json),
+    %(worker)s::bigint, %(tasks)s, %(wants)s::integer[], %(want)s::integer, %(prefetch)s::integer,
+    cast(%(since)s as xid8), %(last_tenants)s::text[], %(last_tenant)s, %(seed)s::bigint)
+
 -- name: report_progress
 select batchmill.report_progress(cast(%(reports)s as json))
 

@@ -1,11 +1,14 @@
 -- Queries for metrics and traces, in addition to the overview of tasks.
 
--- name: limits_of_tasks
+-- name: measured_limits
 -- Leaves out the limits of tenants, batches and keys, because their number is unbounded.
 select m.name, nullif(coalesce(m.set_slots, m.declared_slots), 2147483647) as slots, m.running, m.rate,
     m.period, m.paused, m.set_slots is not null or m.set_rate is not null as is_set
-from (select 'system' as name union all select 'task:' || name from batchmill.tasks) known
-cross join lateral (select * from batchmill.limits where name = known.name) m
+from (
+    select found.* from (select 'system' as name union all select 'task:' || name from batchmill.tasks) known
+    cross join lateral (select * from batchmill.limits where name = known.name) found
+    union all
+    select * from batchmill.provider_limits()) m
 where m.slots is not null or m.rate is not null
 order by m.name limit %(count)s::bigint
 

@@ -11,6 +11,9 @@ select batchmill.register_worker(%(name)s, %(version)s, %(tasks)s, %(concurrency
 -- name: renew_lease
 select batchmill.renew_lease(%(worker)s::bigint, %(lease)s::float8)
 
+-- name: report_slots
+select batchmill.report_slots(%(worker)s::bigint, %(pools)s::jsonb, %(slots)s::jsonb)
+
 -- name: set_worker_state
 update batchmill.workers set state = %(state)s, idle = false
 where id = %(worker)s::bigint and state in ('live', 'draining')

@@ -1,0 +1,1 @@
+"""A client for models behind OpenAI-compatible endpoints."""

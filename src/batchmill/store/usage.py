@@ -1,0 +1,38 @@
+"""The totals of the amounts that handlers recorded."""
+
+from typing import Any
+
+from batchmill.domain.batch import parse_batch_id
+from batchmill.domain.task import Task
+from batchmill.domain.usage import UsageFilter, UsageRecord, check_groups
+from batchmill.errors import InvalidInput
+from batchmill.store.database import Database
+
+MOST_TOTALS = 10_000
+
+
+class UsageStore:
+    def __init__(self, database: Database):
+        self._database = database
+
+    async def totals(self, which: UsageFilter) -> list[UsageRecord]:
+        """The newest day first, then in the order of tenant, task and name. Refuses to return only
+        a part, because sums of it would be wrong."""
+        task = which.get("task")
+        asked: dict[str, Any] = {
+            "by": check_groups(which),
+            "tenant": which.get("tenant"),
+            "task": task.name if isinstance(task, Task) else task,
+            "count": MOST_TOTALS + 1,
+        }
+        if (batch := which.get("batch")) is not None:
+            found = await self._database.rows("batch_usage", batch=parse_batch_id(batch), **asked)
+        else:
+            days = {"since": which.get("since"), "until": which.get("until")}
+            found = await self._database.rows("daily_usage", **days, **asked)
+        if len(found) > MOST_TOTALS:
+            raise InvalidInput(
+                f"There are more than {MOST_TOTALS:,} totals. Ask for fewer days, for one tenant "
+                "or task, or with fewer groups."
+            )
+        return [UsageRecord(**row) for row in found]
