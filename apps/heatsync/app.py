@@ -17,7 +17,7 @@ from apps.heatsync.routes import router
 from apps.heatsync.tasks import extract, forget, mill, settings
 from batchmill import WorkerOptions
 from batchmill.config import ServiceSettings
-from batchmill.service import service_router
+from batchmill.service import PAGE_HEADERS, add_components, service_router
 
 # One more than a visitor may use, so that the next visitor need not wait.
 READERS = max(settings.per_visitor + 1, os.cpu_count() or 1)
@@ -33,12 +33,6 @@ WORKER = WorkerOptions(
 # Strangers may come through a proxy on this machine, so a local address does not mean an operator.
 SETTINGS = ServiceSettings(require_key=True)
 STATIC = files("apps.heatsync") / "static"
-# Text from a sheet cannot run as a script, and no other page can embed this one.
-SECURITY_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-}
 
 
 @asynccontextmanager
@@ -55,6 +49,7 @@ app = FastAPI(
 app.include_router(router)
 app.include_router(service_router(mill, settings=SETTINGS, worker=WORKER), prefix="/mill")
 app.add_exception_handler(HTTPException, answer_unknown_route)
+add_components(app)
 app.mount("/static", StaticFiles(directory=str(STATIC)))
 
 
@@ -63,4 +58,4 @@ app.mount("/static", StaticFiles(directory=str(STATIC)))
 async def get_page() -> Response:
     page = Template((STATIC / "index.html").read_text())
     offered = "yes" if mail.is_set_up(mill) else "no"
-    return HTMLResponse(page.substitute(mail=offered), headers=SECURITY_HEADERS)
+    return HTMLResponse(page.substitute(mail=offered), headers=PAGE_HEADERS)

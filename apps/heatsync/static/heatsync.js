@@ -1,57 +1,35 @@
 // One page: ask, watch, read. What it shows it gets from the API, so a reload loses nothing.
 
-const $ = (id) => document.getElementById(id);
+import { busy, choices, copy } from "/components/actions.js";
+import { showConnection } from "/components/connection.js";
+import { Drop } from "/components/drop.js";
+import { $, announce, element, hide } from "/components/elements.js";
+import { counted } from "/components/format.js";
+import { call, newKey, post } from "/components/http.js";
+import { Rows } from "/components/rows.js";
+import { follow } from "/components/stream.js";
+import { Table } from "/components/table.js";
+
 const AGAIN = 3000;
 const STAGES = {
   queued: "Waiting", downloading: "Downloading", uploading_to_ai: "Asking the AI model",
   extracting: "Reading", caching: "Saving", done: "Done", failed: "Failed",
 };
 
-const chosen = [];
+const drop = new Drop($("drop"), { changed: () => { key = null; } });
+const rows = new Rows($("jobs"));
+const table = new Table(document.querySelector("#schedule table"), columns(false));
 let batch = null;
 let jobs = new Map();
 let stream = null;
 let swims = [];
-let day = null;
+let day = "";
 let asked = 0;
+let hasResults = false;
 // Of what the form says now: sent again because no answer came, it gives the same batch.
 let key = null;
 
-const path = location.pathname.match(/^\/batches\/([0-9a-f-]{36})$/);
-if (path) open(path[1]); else $("ask").hidden = false;
-
 // Asking
-
-function choose(files) {
-  for (const file of files) {
-    if (!chosen.some((it) => isSame(it, file))) chosen.push(file);
-  }
-  showFiles();
-}
-
-// Sheets of several sessions may well have one name and size; of those the server knows.
-function isSame(file, other) {
-  return ["name", "size", "lastModified"].every((fact) => file[fact] === other[fact]);
-}
-
-function showFiles() {
-  key = null;
-  $("files").replaceChildren(...chosen.map((file, at) => {
-    const remove = element("button", "✕", { type: "button", class: "button quiet", "aria-label": `Remove ${file.name}` });
-    remove.onclick = () => { chosen.splice(at, 1); showFiles(); $("pdfs").focus(); };
-    return element("li", [element("span", `${file.name} (${size(file.size)})`), remove]);
-  }));
-}
-
-$("pdfs").onchange = (event) => { choose(event.target.files); event.target.value = ""; };
-for (const type of ["dragenter", "dragover"]) $("drop").addEventListener(type, (event) => hover(event, true));
-for (const type of ["dragleave", "drop"]) $("drop").addEventListener(type, (event) => hover(event, false));
-$("drop").addEventListener("drop", (event) => choose(event.dataTransfer.files));
-
-function hover(event, over) {
-  event.preventDefault();
-  $("drop").classList.toggle("over", over);
-}
 
 function addresses() {
   const typed = $("urls").value.split(/\s+/).filter(Boolean);
@@ -59,30 +37,36 @@ function addresses() {
   return [...typed.filter((url) => url !== $("found").dataset.page), ...picked];
 }
 
+function refuse(error) {
+  $("refused").textContent = error.message;
+}
+
 $("ask").addEventListener("input", () => { key = null; });
-$("ask").onsubmit = async (event) => {
+$("ask").onsubmit = (event) => {
   event.preventDefault();
   const form = new FormData();
   form.append("swimmer", $("swimmer").value);
   form.append("urls", JSON.stringify(addresses()));
-  for (const file of chosen) form.append("pdfs", file);
-  await busy(event.submitter, $("refused"), async () => {
-    key ??= unguessable();
+  for (const file of drop.files) form.append("pdfs", file);
+  $("refused").textContent = "";
+  busy(event.submitter, async () => {
+    key ??= newKey();
     const made = await call("/api/batch/extract", { method: "POST", body: form, headers: { "Idempotency-Key": key } });
     history.pushState(null, "", `/batches/${made.batchId}`);
     await open(made.batchId);
-  });
+  }, refuse);
 };
 
-$("discover").onclick = (event) => busy(event.target, $("refused"), async () => {
+$("discover").onclick = (event) => busy(event.target, async () => {
+  $("refused").textContent = "";
   const page = $("urls").value.trim().split(/\s+/)[0];
   if (!page) throw new Error("Enter the address of the meet’s page first.");
   const found = await post("/api/meets/discover", { url: page });
   $("found").dataset.page = page;
-  $("found").replaceChildren(...(found.pdfs.length ? found.pdfs.map(pick) : [element("p", "That page has no links to PDFs.")]));
+  $("found").replaceChildren(element("legend", "PDFs on that page"), ...(found.pdfs.length ? found.pdfs.map(pick) : [element("p", "That page has no links to PDFs.")]));
   $("found").hidden = false;
   key = null;
-});
+}, refuse);
 
 function pick(pdf) {
   const box = element("input", [], { type: "checkbox", value: pdf.url });
@@ -94,18 +78,28 @@ addEventListener("popstate", () => location.reload());
 
 // Watching
 
-async function open(id) {
-  try {
-    take(await call(`/api/batch/${id}`));
-  } catch (error) {
-    $("problem").textContent = error.message;
-    if (!error.isFinal) setTimeout(() => open(id), AGAIN); else if (batch) leave(); else $("ask").hidden = false;
-    return;
-  }
-  hide($("ask"), true, $("title"));
-  $("problem").textContent = "";
-  if (!batch.completedAt) follow();
-  await showResults();
+/** Resolves when the batch is shown. */
+function open(id) {
+  return new Promise((resolve) => {
+    stream = follow(`/api/batch/${id}/stream`, {
+      read: (signal) => call(`/api/batch/${id}`, { signal }),
+      show: (state) => { take(state); resolve(); },
+      last: (state) => state.batch.lastEventId,
+      isOver: (state) => Boolean(state.batch.completedAt),
+      on: HEED,
+      changed: () => {
+        show();
+        if (hasResults) showResults();
+      },
+      state: (name, error) => {
+        showConnection($("connection"), name);
+        $("problem").textContent = batch ? "" : error?.message ?? "";
+        if (name !== "failed") return;
+        if (batch) leave(); else $("ask").hidden = false;
+        resolve();
+      },
+    });
+  });
 }
 
 function leave() {
@@ -117,26 +111,11 @@ function leave() {
 function take(state) {
   batch = state.batch;
   jobs = new Map(state.jobs.map((job) => [job.id, job]));
-  $("jobs").replaceChildren(...state.jobs.map(() => element("li", [element("b"), element("span", "", { class: "stage" }), element("small")])));
+  rows.show(state.jobs.map((job) => [job.id, facts(job)]));
   show();
-}
-
-function follow() {
-  stream?.close();
-  stream = new EventSource(`/api/batch/${batch.id}/stream?after=${batch.lastEventId}`);
-  for (const [type, heed] of Object.entries(HEED)) {
-    stream.addEventListener(type, (event) => {
-      const data = JSON.parse(event.data);
-      batch.lastEventId = data.eventId;
-      heed(data);
-      show();
-    });
-  }
-  // It comes back by itself, but not from an answer such as 503.
-  const mine = stream;
-  stream.onerror = () => {
-    if (mine === stream && mine.readyState === EventSource.CLOSED && !batch.completedAt) setTimeout(() => open(batch.id), AGAIN);
-  };
+  hide($("ask"), true, $("title"));
+  $("problem").textContent = "";
+  showResults();
 }
 
 const HEED = {
@@ -145,7 +124,7 @@ const HEED = {
   job_completed: (data) => {
     change(data, { ...data, stage: "done" });
     batch.completedJobs += 1;
-    showResults();
+    hasResults = true;
   },
   job_failed: (data) => {
     change(data, { stage: "failed", error: data.errorMessage, errorCode: data.errorCode, retriable: data.retriable });
@@ -153,18 +132,16 @@ const HEED = {
   },
   batch_completed: ended,
   batch_cancelled: ended,
-  // It may know of more than its number says: what comes after that is in it already.
-  state_sync: () => open(batch.id),
 };
 
 function change(data, what) {
-  Object.assign(jobs.get(data.jobId), what);
+  const job = Object.assign(jobs.get(data.jobId), what);
+  rows.set(job.id, facts(job));
 }
 
 function ended(data) {
   Object.assign(batch, { status: data.status, completedJobs: data.completedJobs, failedJobs: data.failedJobs, completedAt: true });
-  stream.close();
-  showResults();
+  hasResults = true;
 }
 
 function show() {
@@ -175,17 +152,14 @@ function show() {
   document.title = `${batch.swimmerName} · HeatSync`;
   $("title").textContent = batch.swimmerName;
   $("summary").textContent = summary(isOver);
+  announce(summary(isOver));
   Object.assign($("bar"), { max: batch.totalJobs, value: isOver ? batch.totalJobs : over });
-  for (const job of jobs.values()) row(job);
-  hide($("cancel"), isOver);
-  hide($("notify"), isOver || $("notify").dataset.mail !== "yes");
-  hide($("retry"), !isOver || !hasFailed || batch.status === "cancelled");
-}
-
-// Who works by keyboard goes on at what is there instead, not at the top of the page.
-function hide(thing, isHidden, instead = $("summary")) {
-  if (isHidden && thing.contains(document.activeElement)) instead.focus();
-  thing.hidden = isHidden;
+  const isHidden = {
+    cancel: isOver,
+    notify: isOver || $("notify").dataset.mail !== "yes",
+    retry: !isOver || !hasFailed || batch.status === "cancelled",
+  };
+  for (const [id, hidden] of Object.entries(isHidden)) hide($(id), hidden, $("summary"));
 }
 
 function summary(isOver) {
@@ -194,32 +168,26 @@ function summary(isOver) {
   return `${batch.completedJobs} of ${batch.totalJobs} sheets read${failed}${isOver ? "." : " …"}`;
 }
 
-function row(job) {
-  const kind = job.stage === "done" || job.stage === "failed" ? job.stage : job.stage === "queued" ? "waiting" : "active";
-  const facts = [job.meetName, job.eventCount != null && counted(job.eventCount, "swim"), job.cached && "read before"];
-  const about = job.error || (job.stage === "done" ? facts.filter(Boolean).join(" · ") : job.message) || "";
-  const shown = $("jobs").children[job.sequence - 1];
-  shown.className = kind;
-  const texts = [job.filename, job.errorCode === "CANCELLED" ? "Cancelled" : STAGES[job.stage], about];
-  texts.forEach((text, at) => { shown.children[at].textContent = text; });
+function facts(job) {
+  const isCancelled = job.errorCode === "CANCELLED";
+  const found = [job.meetName, job.eventCount != null && counted(job.eventCount, "swim"), job.cached && "read before"];
+  return {
+    name: job.filename,
+    kind: isCancelled ? "cancelled" : { done: "done", failed: "failed", queued: "waiting" }[job.stage] ?? "active",
+    stage: isCancelled ? "Cancelled" : STAGES[job.stage],
+    about: job.error || (job.stage === "done" ? found.filter(Boolean).join(" · ") : job.message) || "",
+  };
 }
 
-$("cancel").onclick = (event) => busy(event.target, $("problem"), () => post(`/api/batch/${batch.id}/cancel`));
-$("retry").onclick = (event) => busy(event.target, $("problem"), async () => {
+$("cancel").onclick = (event) => busy(event.target, () => post(`/api/batch/${batch.id}/cancel`));
+$("retry").onclick = (event) => busy(event.target, async () => {
   await post(`/api/batch/${batch.id}/retry`);
-  await open(batch.id);
+  stream.restart();
 });
-$("share").onclick = async (event) => {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    event.target.textContent = "Copied";
-  } catch {
-    prompt("Link to this page:", location.href);
-  }
-};
-$("notify").onsubmit = async (event) => {
+$("share").onclick = () => copy(location.href, "The link is copied.");
+$("notify").onsubmit = (event) => {
   event.preventDefault();
-  await busy(event.submitter, $("problem"), async () => {
+  busy(event.submitter, async () => {
     await post(`/api/batch/${batch.id}/notify`, { email: $("email").value });
     $("notified").textContent = "You will get an email.";
   });
@@ -229,6 +197,7 @@ $("notify").onsubmit = async (event) => {
 
 async function showResults() {
   const mine = ++asked;
+  hasResults = false;
   let found;
   try {
     found = await call(`/api/batch/${batch.id}/results`);
@@ -244,7 +213,7 @@ async function showResults() {
   const untimed = swims.filter((swim) => !swim.heatStartTime || !swim.sessionDate).length;
   $("untimed").textContent = untimed ? `${counted(untimed, "swim")} without a time: not in the calendar.` : "";
   showWarnings(found.warnings);
-  $("who").hidden = !areSeveral();
+  table.columns = columns(areSeveral());
   showDays();
   showSwims();
 }
@@ -263,32 +232,27 @@ function showWarnings(warnings) {
 
 function showDays() {
   const days = [...new Set(swims.map((swim) => swim.sessionDate).filter(Boolean))];
-  if (!days.includes(day)) day = null;
-  const wanted = days.length < 2 ? [] : ["", ...days];
-  if (wanted.join() !== [...$("days").children].map((button) => button.value).join()) {
-    $("days").replaceChildren(...wanted.map((each) => {
-      const button = element("button", each ? named(each) : "All days", { class: "button quiet", value: each });
-      button.onclick = () => { day = each || null; showDays(); showSwims(); };
-      return button;
-    }));
-  }
-  for (const button of $("days").children) button.setAttribute("aria-pressed", button.value === (day ?? ""));
+  if (!days.includes(day)) day = "";
+  const offered = days.length < 2 ? [] : [["", "All days"], ...days.map((each) => [each, named(each)])];
+  choices($("days"), offered, (chosen) => { day = chosen; showSwims(); })(day);
 }
 
 function showSwims() {
-  const who = areSeveral();
-  $("swims").replaceChildren(...swims.filter((swim) => !day || swim.sessionDate === day).map((swim) => {
-    const heat = swim.heatsInEvent ? `${swim.heatNumber} of ${swim.heatsInEvent}` : swim.heatNumber;
-    const relay = swim.relay ? [" ", element("span", "relay", { class: "relay" })] : [];
-    return element("tr", [
-      element("td", swim.sessionDate ? named(swim.sessionDate) : ""),
-      element("td", swim.heatStartTime ?? "", { class: "time" }),
-      element("td", `#${swim.eventNumber}`), element("td", [swim.eventName, ...relay], { class: "event" }),
-      ...(who ? [element("td", swim.swimmerName ?? "", { class: "who" })] : []),
-      ...[["heat", heat], ["lane", swim.lane], ["seed", swim.seedTime], ["team", swim.team]]
-        .map(([label, value]) => element("td", value == null ? "" : String(value), { "data-label": label })),
-    ]);
-  }));
+  table.show(swims.filter((swim) => !day || swim.sessionDate === day));
+}
+
+function columns(withSwimmer) {
+  return [
+    { label: "Day", value: (swim) => swim.sessionDate && named(swim.sessionDate) },
+    { label: "Time", class: "strong", value: (swim) => swim.heatStartTime },
+    { label: "No.", value: (swim) => `#${swim.eventNumber}` },
+    { label: "Event", class: "wide", value: (swim) => [swim.eventName, ...(swim.relay ? [" ", element("span", "relay", { class: "badge warn" })] : [])] },
+    ...(withSwimmer ? [{ label: "Swimmer", value: (swim) => swim.swimmerName }] : []),
+    { label: "Heat", short: "heat", value: (swim) => (swim.heatsInEvent ? `${swim.heatNumber} of ${swim.heatsInEvent}` : swim.heatNumber) },
+    { label: "Lane", short: "lane", value: (swim) => swim.lane },
+    { label: "Seed", short: "seed", value: (swim) => swim.seedTime },
+    { label: "Team", short: "team", value: (swim) => swim.team },
+  ];
 }
 
 $("print").onclick = () => print();
@@ -297,46 +261,5 @@ function named(date) {
   return new Date(`${date}T12:00`).toLocaleDateString(undefined, { weekday: "short", month: "short", day: "numeric" });
 }
 
-// Tools
-
-function element(tag, content = [], attributes = {}) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...[content].flat());
-  return made;
-}
-
-// `randomUUID` is only for pages that came over TLS.
-function unguessable() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function counted(count, thing) {
-  return `${count} ${thing}${count === 1 ? "" : "s"}`;
-}
-
-function size(bytes) {
-  return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
-async function call(url, options) {
-  const silent = { ok: false, status: 503, json: async () => ({}) };
-  const answer = await fetch(url, options).catch(() => silent);
-  const body = await answer.json().catch(() => ({}));
-  if (answer.ok) return body;
-  const error = new Error(body.message ?? body.error ?? "The server does not respond. Try again.");
-  error.isFinal = answer.status < 500 && answer.status !== 429;
-  throw error;
-}
-
-function post(url, body) {
-  return call(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) });
-}
-
-// Not `disabled`: that would take the focus away.
-async function busy(button, problem, work) {
-  if (button.ariaDisabled) return;
-  button.ariaDisabled = "true";
-  problem.textContent = "";
-  try { await work(); } catch (error) { problem.textContent = error.message; } finally { button.ariaDisabled = null; }
-}
+const path = location.pathname.match(/^\/batches\/([0-9a-f-]{36})$/);
+if (path) open(path[1]); else $("ask").hidden = false;

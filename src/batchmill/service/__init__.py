@@ -12,6 +12,7 @@ from batchmill.service.caller import (
     client_address,
     sign_in,
 )
+from batchmill.service.components import PAGE_HEADERS, add_components
 from batchmill.service.form import FileTooLarge, Form, FormFile
 from batchmill.service.links import ByKeyOrLink, Viewer, signed_url
 from batchmill.service.problems import BadRequest, Problem, TooLarge, problem_of
@@ -23,6 +24,7 @@ from batchmill.service.slowing import Slowing
 from batchmill.service.sse import LastEventId, Streams
 
 __all__ = [
+    "PAGE_HEADERS",
     "Administrator",
     "BadRequest",
     "ByKeyOrLink",
@@ -42,6 +44,7 @@ __all__ = [
     "Submitter",
     "TooLarge",
     "Viewer",
+    "add_components",
     "client_address",
     "counted_as",
     "create_app",

@@ -14,6 +14,7 @@ from playwright.async_api import Page, Route, expect
 from tests.apps.heatsync.conftest import Api, HeatSync, Start, Visitor, lapse_leases
 from tests.apps.heatsync.sheets import BAD, SHEETS, SWIMMER, fresh
 from tests.apps.heatsync.web import Answer, Web, serving
+from tests.axe import violations_in_both_schemes
 from tests.library.tools import until
 
 # The browser lives as long as the session, and so does its event loop.
@@ -39,7 +40,7 @@ class Scene:
 
     async def submit(self, *files: tuple[str, bytes], urls: str = "") -> None:
         await self.page.goto(self.heatsync.url)
-        await self.page.get_by_label("Swimmer").fill(SWIMMER)
+        await self.page.get_by_label("Swimmer", exact=True).fill(SWIMMER)
         await self.page.locator("#pdfs").set_input_files(
             [{"name": name, "mimeType": "application/pdf", "buffer": pdf} for name, pdf in files]
         )
@@ -199,7 +200,7 @@ async def test_html_in_the_name_of_a_file_is_shown_as_text(scene: Scene, page: P
 
 async def test_the_form_can_be_used_with_the_keyboard(scene: Scene, page: Page) -> None:
     await page.goto(scene.heatsync.url)
-    await page.get_by_label("Swimmer").focus()
+    await page.get_by_label("Swimmer", exact=True).focus()
     await page.keyboard.type(SWIMMER)
     for wanted in ("pdfs", "urls"):
         await page.keyboard.press("Tab")
@@ -214,7 +215,7 @@ async def test_the_focus_moves_to_the_title_and_the_summary(scene: Scene, page: 
     scene.web.answers = {**scene.web.answers, "/busy.pdf": 503}
     await page.goto(scene.heatsync.url)
     await page.get_by_label("Addresses").fill(f"{scene.web.url}/busy.pdf")
-    await page.get_by_label("Swimmer").fill(SWIMMER)
+    await page.get_by_label("Swimmer", exact=True).fill(SWIMMER)
     await page.keyboard.press("Enter")
     await expect(page.locator("#title")).to_be_focused()
     await scene.expect_summary("0 of 1 sheets read, 1 failed.")
@@ -229,7 +230,7 @@ async def test_the_focus_moves_to_the_title_and_the_summary(scene: Scene, page: 
 
 async def test_a_refused_form_keeps_the_focus_on_its_button(scene: Scene, page: Page) -> None:
     await page.goto(scene.heatsync.url)
-    await page.get_by_label("Swimmer").fill(SWIMMER)
+    await page.get_by_label("Swimmer", exact=True).fill(SWIMMER)
     button = page.get_by_role("button", name="Make the schedule")
     await button.focus()
     await page.keyboard.press("Enter")
@@ -316,7 +317,7 @@ async def test_sheets_can_be_selected_from_the_page_of_a_meet(scene: Scene, page
     )
     scene.web.answers = {"/meet.html": meet, "/late.pdf": PDF}
     await page.goto(scene.heatsync.url)
-    await page.get_by_label("Swimmer").fill(SWIMMER)
+    await page.get_by_label("Swimmer", exact=True).fill(SWIMMER)
     await page.get_by_label("Addresses").fill(f"{scene.web.url}/meet.html")
     await page.get_by_role("button", name="Find sheets").click()
     await expect(page.get_by_label("Heat sheet", exact=True)).to_be_checked()
@@ -339,7 +340,7 @@ async def test_a_schedule_of_two_swimmers_shows_their_names(scene: Scene, page: 
     await expect(page.get_by_role("columnheader", name="Swimmer")).to_be_visible()
     await expect(page.get_by_role("cell", name="Doe, Jane")).to_be_visible()
     await expect(page.get_by_text("Two swimmers.")).to_be_visible()
-    await page.unroute("**/results")
+    await page.unroute_all(behavior="wait")
     await page.reload()
     await expect(page.locator("#swims tr").first).to_be_visible()
     await expect(page.get_by_role("columnheader", name="Swimmer")).to_be_hidden()
@@ -365,3 +366,20 @@ async def test_a_schedule_can_be_limited_to_one_day_and_printed(scene: Scene, pa
     await expect(page.locator("#title")).to_be_visible()
     await expect(page.locator("#swims")).to_be_visible()
     await expect(page.locator("#jobs")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+async def test_axe_finds_nothing_in_the_form_a_running_and_a_finished_batch(
+    scene: Scene, page: Page, width: int
+) -> None:
+    await page.set_viewport_size({"width": width, "height": 900})
+    await page.goto(scene.heatsync.url)
+    await expect(page.get_by_label("Swimmer", exact=True)).to_be_visible()
+    assert await violations_in_both_schemes(page) == []
+    await scene.submit((NAME, PDF), BAD, urls=scene.url)
+    await scene.expect_both()
+    assert await violations_in_both_schemes(page) == []
+    scene.gate.set()
+    await scene.expect_summary("2 of 3 sheets read, 1 failed.")
+    await expect(page.locator("#swims tr").first).to_be_visible()
+    assert await violations_in_both_schemes(page) == []
