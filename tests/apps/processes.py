@@ -40,7 +40,11 @@ class Application(ServerProcess, Client):
 
     name: str
 
+    def __init__(self, dsn: str, environment: dict[str, str] | None = None, *, grace: int = 10):
+        super().__init__(dsn, environment)
+        self._grace = grace
+
     def _command(self) -> list[str]:
         """The command of `make serve`."""
-        options = [f"--port={self.port}", "--grace=10"]
+        options = [f"--port={self.port}", f"--grace={self._grace}"]
         return ["batchmill", "--app", f"apps.{self.name}.app:app", "serve", *options]

@@ -10,14 +10,18 @@ READY_FOR_QUERY = b"Z\x00\x00\x00\x05"
 
 class Proxy:
     """`lose_answer_to(text)`: Postgres runs the next statement with the text, but the proxy drops
-    its answer and closes the connection. `swallow()`: the proxy drops all data from now on."""
+    its answer and closes the connection. `swallow()`: the proxy drops all data from now on.
+    `freeze_after(text)`: the client of the next statement with the text seems to be paused: Postgres
+    runs the statement, and the connection stays open, but nothing else passes."""
 
     def __init__(self, dsn: str):
         self._target = urlsplit(dsn)
         self._marker: bytes | None = None
+        self._freezing: bytes | None = None
         self._swallowing = False
         self._tasks: set[asyncio.Task[None]] = set()
         self.lost = asyncio.Event()
+        self.frozen = asyncio.Event()
 
     @property
     def dsn(self) -> str:
@@ -27,6 +31,9 @@ class Proxy:
     def lose_answer_to(self, text: str) -> None:
         self._marker = text.encode()
         self.lost.clear()
+
+    def freeze_after(self, text: str) -> None:
+        self._freezing = text.encode()
 
     def swallow(self) -> None:
         self._swallowing = True
@@ -64,6 +71,13 @@ class Proxy:
             self._marker = None
         return is_marked
 
+    def should_freeze(self, data: bytes) -> bool:
+        is_marked = self._freezing is not None and self._freezing in data
+        if is_marked:
+            self._freezing = None
+            self.frozen.set()
+        return is_marked
+
     @property
     def is_swallowing(self) -> bool:
         return self._swallowing
@@ -84,6 +98,7 @@ class _Link:
         while data := await self._client[0].read(65_536):
             self._losing = self._losing or self._proxy.should_lose(data)
             await self._pass(data, self._server[1])
+            self._dead = self._dead or self._proxy.should_freeze(data)
         self._server[1].close()
 
     async def down(self) -> None:

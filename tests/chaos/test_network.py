@@ -6,11 +6,15 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from batchmill import Advance, DatabaseUnavailable, Job, Mill, WorkerOptions
+from batchmill import Advance, DatabaseUnavailable, Job, Mill, Retry, WorkerOptions
+from batchmill.maintenance import retention
 from tests.chaos.proxy import Proxy
 from tests.invariants import violations
 from tests.library.tools import one, until, until_event
 
+# The states of the sessions whose newest statement has this text.
+STATES = """select array_agg(state) from pg_stat_activity
+    where datname = current_database() and position(%s in query) > 0 and pid <> pg_backend_pid()"""
 OPTIONS = WorkerOptions(lease=3, concurrency=10, patience=0.5)
 
 
@@ -139,6 +143,41 @@ async def test_a_disconnected_worker_gives_up_its_jobs_and_another_runs_them(
         worker.stop()
         await running
     assert results.values == ["rescued"] * 3
+    assert violations(sql) == []
+
+
+@pytest.mark.parametrize("statement", ["make_partitions", "expire"])
+async def test_a_worker_that_is_paused_in_its_upkeep_keeps_no_table_locked(
+    proxy: Proxy, sql: psycopg.Connection, statement: str
+) -> None:
+    async with Mill(proxy.dsn) as mill:
+        proxy.freeze_after(f"batchmill.{statement}(")
+        tidying = asyncio.create_task(retention.tidy(mill.engine.store))
+        await proxy.frozen.wait()
+        await until(
+            lambda: one(sql, STATES, f"batchmill.{statement}(") not in [(None,), (["active"],)]
+        )
+        assert one(sql, STATES, f"batchmill.{statement}(") == (["idle"],)
+        tidying.cancel()
+
+
+async def test_a_worker_that_is_paused_before_its_commit_frees_the_locks_of_a_completion(
+    proxy: Proxy, dsn: str, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batchmill.store.attempts.IDLE_SECONDS", 0.2)
+    mill = Mill(proxy.dsn)
+
+    @mill.task(retry=Retry(base=0, jitter=0))
+    async def work(job: Job) -> None:
+        if job.attempt == 1:
+            proxy.freeze_after("batchmill.finish(")
+        async with job.transaction():
+            pass
+
+    async with mill.running(OPTIONS):
+        job = await mill.enqueue(work)
+        await job.result()
+        assert (await job.get()).attempt == 2
     assert violations(sql) == []
 
 

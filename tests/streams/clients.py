@@ -1,4 +1,4 @@
-"""A stream client that behaves like a browser.
+"""A stream client that behaves like the pages' own, which also tries again after a 503.
 
 It uses a bare socket, so that one process can run thousands of them.
 """
@@ -49,9 +49,11 @@ class Client:
                 f"GET {self._path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                 f"Last-Event-ID: {self.last_number}\r\n\r\n".encode()
             )
-            head = await reader.readuntil(b"\r\n\r\n")
+            _, status, *_ = (await reader.readuntil(b"\r\n\r\n")).split()
+            if status == b"503":
+                return
             self.connections += 1
-            self._is_over = b" 204 " in head.splitlines()[0]
+            self._is_over = status == b"204"
             async for body in pieces(reader):
                 self.take(body)
         finally:

@@ -13,6 +13,10 @@ from batchmill.store.database import Database, rows
 from batchmill.store.delivery import finish_call, with_records
 from batchmill.store.errors import lease_lost, translated
 
+# A worker that is paused between a completion and its commit keeps locks that other workers need.
+# After this time Postgres ends the session, and the attempt is lost.
+IDLE_SECONDS = 5.0
+
 
 class AttemptStore:
     def __init__(self, database: Database):
@@ -43,6 +47,7 @@ class AttemptStore:
             yield conn
             call = finish_call([completed()])
             with translated():
+                await rows(conn, "stay_briefly", {"seconds": IDLE_SECONDS})
                 (recorded,) = await rows(conn, with_records("finish", call), call)
             if recorded["finish"]:
                 raise lease_lost(claim)

@@ -105,11 +105,10 @@ class Database(ABC):
 
     async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
         """For a query that locks a whole table. If the table is in use, it does nothing and leaves
-        the work for later: a waiting lock would block all other users of the table."""
+        the work for later: a waiting lock would block all other users of the table. One message,
+        because a process that is paused between two would keep the lock."""
         try:
-            async with self.transaction() as conn:
-                await conn.execute("set local lock_timeout = '200ms'")
-                found = await rows(conn, name, params)
+            found = await self._run("short", ("wait_briefly", {}), (name, params))
         except psycopg.errors.LockNotAvailable:
             log.info("Tables are locked; %s runs later.", name)
             return None

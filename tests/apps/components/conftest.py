@@ -32,6 +32,6 @@ def components(server: Server, template: str) -> Iterator[Components]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def own_components(dsn: str) -> AsyncIterator[Components]:
-    """A server that the test may stop."""
-    async with Components(dsn) as server:
+    """A server that the test may stop. It does not wait for jobs that run for long."""
+    async with Components(dsn, grace=1) as server:
         yield server

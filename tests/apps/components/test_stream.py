@@ -105,12 +105,13 @@ async def test_a_page_sees_each_event_once_although_the_server_restarts(
     follower_of_own: Follower, end: signal.Signals
 ) -> None:
     follower = follower_of_own
-    path = await follower.follow(seconds=1)
+    path = await follower.follow(seconds=60)
     await follower.until("seen.length > 5")
     await follower.server.end(end)
     await follower.until_state("reconnecting")
     await follower.server.start()
     await follower.until_state("live")
+    await follower.server.post(f"{path}/cancel")
     await follower.assert_exact(path)
 
 

@@ -71,6 +71,9 @@ select id, batch_id, position, task, tenant, key, state, priority, run_at, attem
     created_at, started_at, finished_at, cached, payload::text, result::text, error, progress, labels, attempts
 from batchmill.finished where id = %(job)s::bigint
 
+-- name: stay_briefly
+select set_config('idle_in_transaction_session_timeout', %(seconds)s || 's', true)
+
 -- name: job_state
 select state from batchmill.finished where id = %(job)s::bigint
 

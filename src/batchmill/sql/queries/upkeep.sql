@@ -9,6 +9,9 @@ select json_build_object(
 select batchmill.fire_schedule(%(tenant)s, %(name)s, %(expected)s, %(times)s::timestamptz[], %(then_at)s,
     %(reason)s)
 
+-- name: wait_briefly
+select set_config('lock_timeout', '200ms', true)
+
 -- name: make_partitions
 select batchmill.make_partitions()
 
