@@ -6,8 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from batchmill.artifacts.backends import open_storage
 from batchmill.artifacts.signer import Signer
-from batchmill.artifacts.storage import Storage, open_storage
+from batchmill.artifacts.storage import Storage
 from batchmill.config import NotifySettings, Settings
 from batchmill.domain.task import Task
 from batchmill.events.hub import Hub

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from batchmill.artifacts.backends import open_storage
 from batchmill.artifacts.local import LocalStorage
 from batchmill.artifacts.objects import PART, ObjectStorage
-from batchmill.artifacts.storage import BLOCK, Storage, open_storage
+from batchmill.artifacts.storage import BLOCK, Storage
 from batchmill.errors import ConfigurationError, StorageError
 from tests.artifacts.objects import ObjectServer
 from tests.artifacts.tools import ManualSource, chunks

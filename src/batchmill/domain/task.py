@@ -13,7 +13,7 @@ from batchmill.domain.payload import LIMIT, Codec
 from batchmill.domain.pipeline import Pipeline
 from batchmill.domain.priority import checked_priority
 from batchmill.domain.retry import Retry
-from batchmill.errors import InvalidInput
+from batchmill.errors import InvalidInput, Permanent
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 # The name prefix of built-in tasks.
@@ -75,6 +75,15 @@ class Task(Generic[P, R]):
 
     def dump(self, payload: Any) -> str:
         return self.payload.dump(payload, limit=self.payload_limit)
+
+    def dump_result(self, value: Any) -> str:
+        try:
+            return self.result.dump(value, limit=self.payload_limit)
+        except InvalidInput as error:
+            raise Permanent(
+                f"The result does not match the type that the task declares: {error}",
+                code="bad_result",
+            ) from None
 
     def key_of(self, payload: str) -> str:
         """Returns the limit key of a dumped payload. The task's `key` function receives the same

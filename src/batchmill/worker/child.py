@@ -39,7 +39,6 @@ from batchmill.errors import (
 from batchmill.job import SyncJob
 from batchmill.telemetry.tracing import continuing
 from batchmill.worker import supervisor
-from batchmill.worker.runners import dump_result
 
 # A `nice` value. While the worker needs the CPUs, a child gets about a tenth of its share.
 PRIORITY = 10
@@ -151,7 +150,7 @@ def describe(task: Task[..., Any], value: Any) -> dict[str, Any]:
         case Snooze(seconds=seconds):
             return {"snooze": seconds}
         case _:
-            return {"result": dump_result(task, value)}
+            return {"result": task.dump_result(value)}
 
 
 @cache

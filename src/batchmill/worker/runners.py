@@ -86,7 +86,7 @@ class Runners:
             return None
         if isinstance(value, DETOURS):
             return await self._advance_or_snooze(attempt, value)
-        return outcome.completed(claim, dump_result(task, value))
+        return outcome.completed(claim, task.dump_result(value))
 
     async def _in_thread(self, attempt: Attempt) -> Outcome:
         """The timeout starts with the handler, so waiting for a free thread does not count."""
@@ -117,7 +117,7 @@ class Runners:
                 raise
         if isinstance(value, DETOURS):
             return await self._advance_or_snooze(attempt, value)
-        return outcome.completed(attempt.claim, dump_result(task, value))
+        return outcome.completed(attempt.claim, task.dump_result(value))
 
     async def _ask_to_stop(self, attempt: Attempt, call: asyncio.Future[Any]) -> None:
         """Asks a thread to stop, because it cannot be killed. Its slot stays occupied while this
@@ -234,12 +234,3 @@ def snooze(claim: Claim, task: Task[..., Any], seconds: float) -> Outcome:
             code="snoozed_too_often",
         )
     return outcome.snoozed(claim, seconds)
-
-
-def dump_result(task: Task[..., Any], value: Any) -> str:
-    try:
-        return task.result.dump(value, limit=task.payload_limit)
-    except InvalidInput as error:
-        raise Permanent(
-            f"The result does not match the type that the task declares: {error}", code="bad_result"
-        ) from None
