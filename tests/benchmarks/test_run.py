@@ -21,7 +21,7 @@ COMPARED = ("enqueue-bulk", "drain-one", "drain-two", "limited-one", "limited-ma
 Samples = dict[str, dict[str, list[float]]]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_tiny_run_measures_every_scenario_and_writes_the_results(tmp_path: Path) -> None:
     results = results_of_a_run(tmp_path)
     assert results["failures"] == []

@@ -12,6 +12,8 @@ from batchmill.store import migrate
 from tests.invariants import violations
 from tests.library.tools import echo_on, one, rows
 
+pytestmark = pytest.mark.all_partitions
+
 VERSIONS = [migration.version for migration in migrate.migrations()]
 
 # Everything in the schema, as text that does not depend on object ids. The daily partitions are

@@ -19,6 +19,8 @@ from tests.library.tools import echo_on, later, one, rows, types, until, until_e
 from tests.store.engine import Engine
 from tests.store.rivals import Rival
 
+pytestmark = pytest.mark.all_partitions
+
 QUICK = Retry(attempts=2, base=0, jitter=0)
 LOST = "The worker that ran this job stopped unexpectedly."
 

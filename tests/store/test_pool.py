@@ -56,7 +56,7 @@ async def test_a_pool_opens_no_more_connections_than_its_size(
 async def test_callers_that_time_out_at_any_moment_leak_no_connections(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2,000 callers time out while they wait, connect, check or query."""
+    """Callers time out while they wait, connect, check or query."""
     monkeypatch.setattr(pools, "TRUSTED_SECONDS", 0.0)
     ended: Counter[str] = Counter()
 
@@ -68,9 +68,11 @@ async def test_callers_that_time_out_at_any_moment_leak_no_connections(
         except TimeoutError:
             ended["gave up"] += 1
 
-    for _ in range(20):
-        await asyncio.gather(*(give_up(random.uniform(0, 0.05)) for _ in range(100)))
-    assert ended["used"] > 100 and ended["gave up"] > 100, ended
+    # A slow machine needs longer until some callers get a connection.
+    longest = 0.05
+    while min(ended["used"], ended["gave up"]) < 100 or ended.total() < 2_000:
+        longest *= 1.5 if ended["used"] < ended["gave up"] else 0.8
+        await asyncio.gather(*(give_up(random.uniform(0, longest)) for _ in range(100)))
     held = [await pool.take() for _ in range(3)]
     for conn in held:
         await pool.give_back(conn)
@@ -167,11 +169,12 @@ async def test_a_caller_that_waits_too_long_gets_an_error(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = [await pool.take() for _ in range(3)]
-    monkeypatch.setattr(pools, "WAIT_SECONDS", 0.01)
-    with pytest.raises(
-        DatabaseUnavailable, match="All database connections of this process were busy"
-    ):
-        await pool.take()
+    with monkeypatch.context() as impatient:
+        impatient.setattr(pools, "WAIT_SECONDS", 0.01)
+        with pytest.raises(
+            DatabaseUnavailable, match="All database connections of this process were busy"
+        ):
+            await pool.take()
     for conn in held:
         await pool.give_back(conn)
     await used(pool)
