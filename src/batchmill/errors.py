@@ -44,7 +44,7 @@
     │   ├── ModelBadStatus       retried or not, depending on the status
     │   ├── ModelTooSlow         Transient
     │   ├── ModelUnreachable     Transient: no connection, or it broke off
-    │   ├── ModelBadAnswer       Transient: not in the requested format; another may be
+    │   ├── ModelBadAnswer       Transient: not in the requested format; the next answer may be
     │   ├── ModelAnswerTooLong   Permanent
     │   └── ModelDeclined        Permanent: the model refuses to answer
     ├── StorageError             the artifact store failed

@@ -147,7 +147,7 @@ class Batch:
     async def results(self, timeout: float | None = None) -> Results:
         """Waits for the batch, then returns the results of all its jobs.
 
-        Does not wait for the jobs that duplicates name: they belong to other batches.
+        Does not wait for jobs outside the batch that its duplicates name.
         """
         results = Results(await self.wait(timeout), [], [], [], [])
         duplicates = self._duplicates(results.batch)

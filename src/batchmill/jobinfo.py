@@ -11,7 +11,8 @@ from batchmill.domain.job import Claim
 from batchmill.domain.usage import Amount, Usage
 
 LOG = logging.getLogger("batchmill.job")
-# Handlers may use threads. One lock for all jobs costs a job that records nothing no time.
+# A handler may record from several threads. All jobs share one lock, so that a job that records
+# nothing does not have to create one.
 RECORDING = threading.Lock()
 
 

@@ -113,8 +113,8 @@ class Mill(Client):
 
     def limit(self, name: str, *, slots: int | None = None, rate: Rate | None = None) -> None:
         """Declares a limit that handlers enter with `async with job.limit(name)`. Its name begins
-        with `provider:`. At most `slots` attempts of all workers are in it at once, and at most the
-        starts of `rate` enter it in any window."""
+        with `provider:`. Over all workers, at most `slots` attempts hold the limit at once, and no
+        window has more starts than `rate` allows."""
         self.engine.registry.add_limit(ProviderLimit(name=name, slots=slots, rate=rate))
 
     @property

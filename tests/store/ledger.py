@@ -2,8 +2,8 @@
 
 It does not rely on the engine's counters or on client clocks. A start counts from the moment it is
 executed, even before its commit. An end counts only when the transaction of the next start sees it.
-If limits are exact, no start exceeds a limit under these strict rules. Slots of providers are
-entered with their negative ticket instead of a fence.
+If limits are exact, no start exceeds a limit under these strict rules. For a slot of a provider,
+`fence` is the negative ticket.
 """
 
 from collections import defaultdict

@@ -153,8 +153,8 @@ def test_a_duplicate_names_only_jobs_of_its_own_tenant(engine: Engine, worker: i
 def test_an_item_is_added_if_the_job_with_its_key_ends_during_the_submit(
     sessions: Sessions, engine: Engine, worker: int
 ):
-    """The first item meets a live job. The second waits for a transaction, and until that ends, the
-    live job ends too."""
+    """The first item has the key of a live job. The second item waits for a transaction. The live
+    job ends before that transaction does."""
     live = engine.enqueue("work", dedup_key="a")["job_id"]
     rival, submitting = sessions(), sessions()
     with rival.conn.transaction():

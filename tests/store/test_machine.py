@@ -514,7 +514,7 @@ class EngineMachine(RuleBasedStateMachine):
             assert len(starts) - bisect_right(starts, window) <= rate, name
 
     def by_worker(self, claims: Iterable[Claim]) -> dict[int, list[Claim]]:
-        """The claims by the worker that runs them. Ended ones go to any worker."""
+        """Groups claims by the worker that runs them. Ended claims go to the first worker."""
         running = dict(self.engine.rows("select fence, worker_id from batchmill.jobs"))
         found: defaultdict[int, list[Claim]] = defaultdict(list)
         for claim in claims:

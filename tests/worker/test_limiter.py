@@ -189,7 +189,7 @@ async def test_waiting_handlers_share_one_call_and_hold_no_connection(
         await until(lambda: one(sql, IN_TRANSACTION)[0] == 0)
         room.let_out(250)
         await batch.wait()
-    # 250 entered and left. What happens during a call goes into the next one.
+    # Fewer calls than the 250 handlers: what they ask for during a call goes into the next one.
     assert began < 100
 
 

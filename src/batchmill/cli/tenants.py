@@ -1,4 +1,4 @@
-"""Tenants: what is stored of one, and erasing it."""
+"""Counts the rows of tenants, and erases tenants."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ async def erase(
     tenant: Tenant,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> ExitCode:
-    """Delete everything of a tenant: work, files, keys, and rows of applications."""
+    """Delete all data of a tenant: jobs, files, keys, and its rows in tables of applications."""
     async with session.mill as mill:
         found = await mill.tenants.remains(tenant)
         question = f"Delete {sum(found.values()):,} rows and all files of {tenant}?"
@@ -66,7 +66,7 @@ def draw_rows(tenant: str, found: dict[str, int]) -> RenderableType | str:
     return table(whole("table"), "rows", rows=((name, f"{n:,}") for name, n in found.items()))
 
 
-app = group("tenants", "Show what is stored of a tenant, and erase tenants.")
+app = group("tenants", "Count the rows of a tenant, and erase tenants.")
 add_listing(app, list_erasures)
 add(app, rows)
 add(app, erase)

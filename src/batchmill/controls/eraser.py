@@ -38,7 +38,7 @@ class Progress(Enum):
 
 class Eraser:
     """Works on one erasure, in passes through all steps. `run` continues the current pass where the
-    last call ran out of time. After an error, use a new one."""
+    last call ran out of time. After an error, create a new eraser."""
 
     def __init__(self, engine: Engine, tenant: str):
         self._engine = engine
@@ -128,7 +128,7 @@ class Eraser:
             deleted = 0
             for table in tables:
                 step = table.pages if is_whole else PAGES
-                # Backwards, because rows mostly refer to older ones.
+                # Backwards, because most rows refer to older rows, which must be deleted later.
                 for first in reversed(range(0, table.pages, step)):
                     found = await self._store.erase_pages(table.name, self.tenant, first, step)
                     if found is None and table not in left:

@@ -19,7 +19,7 @@ class TenantControls:
         self._store = engine.store.tenants
 
     async def erase(self, tenant: str, *, timeout: float | None = None) -> None:
-        """Deletes everything of a tenant: work, files, keys, quotas, and rows of applications.
+        """Deletes all data of a tenant: jobs, files, keys, quotas, and rows in application tables.
 
         Returns once nothing is left. If this process is killed, or after a TimeoutError, the upkeep
         of a worker continues. Until the end, nothing can be submitted for the tenant.
@@ -33,7 +33,7 @@ class TenantControls:
                     await pause.wait()
 
     async def begin_erasure(self, tenant: str) -> Erasure:
-        """Records that the tenant is to be erased. The upkeep of a worker does it."""
+        """Requests the erasure of a tenant. The upkeep of a worker does the work."""
         await self._engine.open()
         return await self._store.begin_erasure(tenant)
 

@@ -13,7 +13,7 @@ GONE: Literal["gone"] = "gone"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateRecord:
     """`position` is the place of the item in its batch. The other fields describe the job that it
-    duplicates. `batch_id` is None if that is a single job, and `task` if it has been deleted."""
+    duplicates. `batch_id` is None for a single job. `task` is None if the job is `gone`."""
 
     position: int
     job_id: int

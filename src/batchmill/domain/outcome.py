@@ -92,8 +92,8 @@ class Outcome(NamedTuple):
     released: Collection[UUID] | None = None
 
     def releasing(self, files: Collection[UUID]) -> "Outcome":
-        """Releases files with this outcome, if it ends a stage. What the result or the next payload
-        names is kept."""
+        """Releases files with this outcome, if it ends a stage. Files that the result or the next
+        payload names are kept."""
         if self.kind not in ("completed", "advance"):
             return self
         named = (self.result or self.payload or "").lower()

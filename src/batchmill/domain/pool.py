@@ -24,7 +24,8 @@ class ProcessorState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """One slot of a pool. `since` is when its job started, or when it broke; `problem` is why."""
+    """One slot of a pool. `since` is when its job started or when the slot broke. `problem` says
+    why it is broken."""
 
     name: str
     state: ProcessorState
@@ -39,7 +40,7 @@ class Processor:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """The slots that a worker has for one task. Tasks without slots of their own share a pool, and
-    its `task` is None. `prefetched` counts jobs that it has claimed before a slot is free."""
+    its `task` is None. `prefetched` counts claimed jobs for which no slot is free yet."""
 
     worker_id: int
     worker: str
@@ -75,7 +76,8 @@ def _pool(worker: Mapping[str, Any], name: str, size: int) -> Pool:
         worker=worker["name"],
         task=name or None,
         size=size,
-        # A thread that does not stop is broken, but its slot has another job.
+        # The sum can exceed `size`: a thread that does not stop is broken, but its slot can run
+        # another job.
         idle=max(0, size - busy - len(broken)),
         busy=busy,
         broken=len(broken),
@@ -91,8 +93,8 @@ def _processors(
     reported: list[dict[str, Any]],
     broken: dict[int, dict[str, Any]],
 ) -> list[Processor]:
-    """Jobs keep the numbers that the worker has reported. Later ones get the lowest free numbers,
-    in the order of their start, as the worker does."""
+    """Jobs keep the numbers that the worker has reported. Jobs that are not reported yet get the
+    lowest free numbers in the order of their start. The worker uses the same rule."""
     known = {slot["job_id"]: slot["number"] for slot in reported if "broken" not in slot}
     numbers = {job["id"]: known[job["id"]] for job in jobs if job["id"] in known}
     taken = broken.keys() | set(numbers.values())

@@ -8,7 +8,7 @@ from datetime import datetime
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStatistics:
     """`ready` and `scheduled` stop at a cap. `completed`, `failed` and `cancelled` are jobs that
-    have ended since `Statistics.since`; rates and times are of the completed and failed ones."""
+    have ended since `Statistics.since`. Rates and times cover only completed and failed jobs."""
 
     name: str
     ready: int
@@ -26,7 +26,7 @@ class TaskStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """All numbers are of one snapshot. A count of waiting jobs that equals `cap` means
+    """All numbers come from one snapshot. A count of waiting jobs that equals `cap` means
     at least that many. `total.workers` counts live workers."""
 
     at: datetime

@@ -18,7 +18,7 @@ FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer(Generic[T]):
-    """The validated answer, and the tokens that the endpoint counted: 0 if it did not."""
+    """The validated answer, and the tokens that the endpoint reported: 0 if it reported none."""
 
     value: T
     prompt_tokens: int

@@ -124,7 +124,7 @@ class ModelClient:
             yield response
 
     async def _bad_status(self, response: httpx.Response) -> ModelBadStatus:
-        """Its text is for operators. End users see the sentence of the status."""
+        """The message is for operators. End users see the standard message for the status."""
         text = f"The endpoint answered {response.status_code}"
         if response.status_code not in ABOUT_THE_KEY:
             text = f"{text}: {await self._excerpt(response)}"

@@ -70,7 +70,7 @@ class Worker(Record):
     concurrency: int
     state: str = Field(description="`live`, `draining` or `lost`.")
     started_at: datetime
-    lease_seconds: float = Field(description="Until its lease lapses; negative after that.")
+    lease_seconds: float = Field(description="Seconds until its lease lapses; negative after that.")
     running: int
 
 

@@ -129,7 +129,7 @@ class ArtifactStore:
     async def of_duplicates(
         self, batch_id: UUID, positions: Sequence[int]
     ) -> dict[int, list[ArtifactRecord]]:
-        """The same files of the jobs that the duplicates at these positions name."""
+        """The same kinds of files, for the jobs that the duplicates at these positions name."""
         return await self._by_position("artifacts_of_duplicates", batch_id, positions)
 
     async def _by_position(

@@ -105,8 +105,8 @@ class Database(ABC):
 
     async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
         """For a query that locks a whole table. If the table is in use, it does nothing and leaves
-        the work for later: a waiting lock would block all other users of the table. One message,
-        because a process that is paused between two would keep the lock."""
+        the work for later: a waiting lock would block all other users of the table. Sends all
+        statements in one message: a process that is paused between two would keep the lock."""
         try:
             found = await self._run("short", ("wait_briefly", {}), (name, params))
         except psycopg.errors.LockNotAvailable:

@@ -115,9 +115,9 @@ def application_step(migration: Migration) -> str:
 
 
 def lock_tables(missing: Sequence[Migration]) -> str:
-    """Locks all tables that the migrations change, before anything else. Later, a transaction of a
-    client could hold the next table and wait for an earlier one; see `WAIT_BRIEFLY`. A table that
-    one of these migrations creates does not exist yet."""
+    """Locks all tables that the migrations change, before anything else. If each table were locked
+    only when it is changed, a client's transaction could hold the next table and wait for an
+    earlier one; see `WAIT_BRIEFLY`. Skips tables that one of these migrations creates."""
     tables = sorted(
         {f"{migration.schema}.{name}" for migration in missing for name in migration.locks}
     )

@@ -89,5 +89,5 @@ class TenantStore:
         return {row["name"]: row["rows"] for row in found}
 
     async def end_erasure(self, tenant: str) -> bool:
-        """False if something is left."""
+        """Returns False if the tenant still has rows, or an open transaction may add some."""
         return await self._database.value("end_erasure", tenant=tenant)

@@ -16,8 +16,8 @@ class UsageStore:
         self._database = database
 
     async def totals(self, which: UsageFilter) -> list[UsageRecord]:
-        """The newest day first, then in the order of tenant, task and name. Refuses to return only
-        a part, because sums of it would be wrong."""
+        """The newest day first, then in the order of tenant, task and name. Raises an error if
+        there are too many totals: sums over a part of them would be wrong."""
         task = which.get("task")
         asked: dict[str, Any] = {
             "by": check_groups(which),

@@ -124,7 +124,7 @@ class Limiter:
         for number in answer.granted:
             ticket = self._tickets.get(number)
             if ticket is None:
-                # Left during the call, or asked for by a call whose answer was lost.
+                # The attempt left during the call, or the answer to an earlier call was lost.
                 self._freed.add(number)
                 self._wake_up.set()
             elif not ticket.granted.done():

@@ -178,7 +178,7 @@ class LoopChannel:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Wakes up a thread that waits for a limit. Afterwards it can wait for none."""
+        """Wakes up a thread that waits for a limit. From now on, `enter_limit` raises LeaseLost."""
         self._is_stopped = True
         for entering in self._entering:
             entering.cancel()

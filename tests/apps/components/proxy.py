@@ -27,7 +27,7 @@ class Proxy:
     upstream: int
     streams: Streams = Streams.PASS
     port: int = 0
-    # How many answers that are not streams lose their end.
+    # How many of the next answers, except streams, are cut off before their end.
     cuts: int = 0
     last_event_ids: list[int] = field(default_factory=list)
     open: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -71,7 +71,7 @@ class Proxy:
         sink.write(
             re.sub(rb"(?mi)^connection:.*\r\n", b"", head)[:-2] + b"Connection: close\r\n\r\n"
         )
-        # The first ends when the browser leaves.
+        # This copy ends when the browser closes the connection.
         copying = [asyncio.create_task(copy(reader, sink))]
         try:
             if streams is Streams.BUFFER_BODY:

@@ -1,4 +1,4 @@
-"""Tenants: what is stored of one, and erasing it."""
+"""Counts the rows of tenants, and erases tenants."""
 
 from typing import Annotated
 
@@ -31,8 +31,8 @@ async def get_tenant(
 async def erase_tenant(
     service: AnyService, caller: Operator, name: TenantName
 ) -> operator_schemas.TenantErasure:
-    """Begins to delete everything of a tenant. The upkeep of a worker does it. It is done when
-    `erasing_since` of the tenant is null again."""
+    """Begins to delete all data of a tenant. The upkeep of a worker does the work. The erasure has
+    ended when `erasing_since` of the tenant is null again."""
     return operator_schemas.TenantErasure.model_validate(
         await service.mill.tenants.begin_erasure(name)
     )

@@ -224,7 +224,7 @@ begin
     from lane, json_array_elements(payloads) with ordinality as p (payload, at);
 end $$;
 
--- Adds more of such jobs. Returns how many it added.
+-- Adds further jobs of a batch that differ only in their payloads. Returns how many it added.
 create or replace function add_payloads(
     batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
 ) returns integer

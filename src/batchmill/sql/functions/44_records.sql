@@ -18,8 +18,8 @@ do $$ begin
 exception when duplicate_object then null;
 end $$;
 
--- As `finish` without `records`, which is [{"id", "fence", "amounts": {name: amount}, "released": [file]}] of some
--- of the attempts.
+-- As `finish` without `records`. These are [{"id", "fence", "amounts": {name: amount}, "released": [file]}], for the
+-- attempts that recorded something.
 create or replace function finish(
     ids bigint[], fences bigint[], kinds text[], details json, progress json, lanes bigint[], records json
 ) returns bigint[]
@@ -89,7 +89,8 @@ begin
     on conflict (tenant, day, task, name) do update set amount = total.amount + excluded.amount;
 end $$;
 
--- The files that attempts which hold their jobs release. This runs before the outcomes are recorded, as above.
+-- The files that attempts release, for those attempts that hold their jobs. This runs before the outcomes are recorded,
+-- as above.
 create or replace function released_files(records json) returns released_file[]
 language plpgsql as $$
 begin

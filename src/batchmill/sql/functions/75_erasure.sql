@@ -15,8 +15,8 @@ begin
 end $$;
 
 -- Refuses a tenant that is being erased. Every transaction that adds rows of a tenant calls this before it commits. If
--- it does not see the erasure, in whatever isolation level, the erasure waits for its lock. Work without a tenant
--- belongs to `default`, which is never erased, so a plain job does not pay for this.
+-- its snapshot does not include the erasure, the erasure waits until the transaction ends and releases this lock.
+-- Work without a tenant belongs to `default`, which is never erased, so a plain job does not pay for this.
 create or replace function refuse_erased(of_tenant text) returns void
 language plpgsql as $$
 begin
@@ -27,8 +27,8 @@ begin
     end if;
 end $$;
 
--- Whether an open transaction has called refuse_erased(). If not, transactions that call it from now on wait until
--- this one ends. They may hold other locks, so this transaction must not wait for a lock after this call.
+-- Whether an open transaction has called refuse_erased(). If not, transactions that call refuse_erased() from now on
+-- wait until this one ends. They may hold other locks, so this transaction must not wait for a lock after this call.
 create or replace function has_writers(of_tenant text) returns boolean
 language sql volatile
 return not pg_try_advisory_xact_lock(hashtext('batchmill.erasures'), hashtext(of_tenant));
@@ -44,8 +44,8 @@ begin
     return null;
 end $$;
 
--- Takes the erasure of this tenant, or one that no process has worked on for `idle` seconds. They take turns, so that
--- one that waits does not delay the others. Returns it with the seconds since it was requested.
+-- Takes the erasure of this tenant, or one that no process has worked on for `idle` seconds. Erasures take turns,
+-- so that one that waits does not delay the others. Returns the erasure with the seconds since it was requested.
 create or replace function take_erasure(
     of_tenant text, idle double precision, out tenant text, out requested_at timestamptz, out age double precision
 )
@@ -90,7 +90,7 @@ begin
         select j.id from unnest(lane_ids) as l (id)
         cross join lateral (select id from jobs where lane_id = l.id and cancelled_at is null limit most) j
         limit most), clock());
-    -- A claim that puts one of these into a lane meanwhile has locked it.
+    -- Skips jobs that a concurrent claim has locked to put them into a lane.
     submitted := array(
         select id from jobs where tenant = of_tenant and lane_id is null
         order by id limit most for update skip locked);
@@ -157,11 +157,11 @@ begin
         return 0;
     end if;
     perform set_config('batchmill.erasing', 'on', true), set_config('lock_timeout', '1s', true);
-    -- The handler below would miss an error at commit.
+    -- Checks constraints now: the exception handler below would miss an error at commit.
     set constraints all immediate;
     execute format('delete from %s where tenant = $1 and ctid >= %L and ctid < %L %s',
         of_table, format('(%s,0)', first), format('(%s,0)', first + pages),
-        -- Jobs that appear meanwhile need their batch.
+        -- A batch that was committed meanwhile may have jobs, which need it.
         case of_table when 'batches' then 'and finished_at is not null' end) using of_tenant;
     get diagnostics deleted = row_count;
     return deleted;

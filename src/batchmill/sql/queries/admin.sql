@@ -143,7 +143,7 @@ from shown w order by w.id
 set transaction isolation level repeatable read
 
 -- name: ended_by_task
--- Adds the jobs that have ended since the last minute that the upkeep has added up.
+-- Adds up the minutes in `statistics`, and the jobs that have ended after the last of these minutes.
 with window_of as (
     select batchmill.clock() as at,
         date_trunc('minute', batchmill.clock()) - make_interval(mins => %(minutes)s::integer) as since

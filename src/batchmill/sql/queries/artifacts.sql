@@ -74,7 +74,7 @@ where f.batch_id = %(batch)s and f.position = any (%(positions)s::integer[]) and
 order by f.position, a.created_at, a.id
 
 -- name: artifacts_of_duplicates
--- The same files of the jobs that duplicates name.
+-- The same for the jobs that duplicates name.
 select d.position, a.id, a.tenant, a.kind, a.state, a.batch_id, a.job_id, a.name, a.media_type, a.size,
     a.sha256, a.storage_key, a.downloads, a.created_at, a.expires_at
 from batchmill.duplicates d

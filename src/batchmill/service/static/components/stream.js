@@ -95,8 +95,8 @@ class Follower {
     if (!this.#isOver) await sleep(jittered(this.#delay), signal);
   }
 
-  /** The state shows whether the stream is over, the batch is gone, or only the stream fails. The page
-   * does not show it: if the stream works again, it continues with the event after the last one. */
+  /** Reads the state, to know whether the batch is over or gone, or only the stream fails. Shows it
+   * only if the batch is over: otherwise the stream continues with the event after the last one. */
   async #refused(signal) {
     let isDown = false;
     const state = await this.#read(signal, () => { isDown = true; });
@@ -139,7 +139,7 @@ class Follower {
     this.#options.show(state);
   }
 
-  /** Whether nothing more is expected of this connection. */
+  /** Handles messages. Returns true if this connection is no longer needed. */
   async #heed(messages, signal) {
     const { on, ends, changed } = this.#options;
     let isChanged = false;
@@ -176,7 +176,7 @@ class Follower {
 /** The connection was refused, broke, or nothing arrives. */
 class Lost extends Error {}
 
-/** Yields the messages of each chunk, of which there may be none. The server writes its first bytes at
+/** Yields the messages of each chunk; a chunk may have none. The server writes its first bytes at
  * once: if they do not arrive soon, a proxy holds them back. */
 async function* connection(url, last, signal) {
   const own = new AbortController();
@@ -255,7 +255,7 @@ function guarded(work) {
   }
 }
 
-// Not all pages come back at the same moment after a restart of the server.
+// Random, so that pages do not all reconnect at the same moment after a restart of the server.
 function jittered(milliseconds) {
   return milliseconds * (0.75 + Math.random() / 2);
 }
