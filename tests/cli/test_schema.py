@@ -12,6 +12,8 @@ from batchmill.store import migrate
 from tests.cli.conftest import Cli
 from tests.postgres import start_pgbouncer
 
+pytestmark = pytest.mark.all_partitions
+
 
 async def test_migrate_creates_the_schema_once_and_reports_its_version(empty_dsn: str) -> None:
     cli = Cli(empty_dsn)

@@ -21,6 +21,7 @@ TENANT_TABLES = """
     where c.relnamespace = 'batchmill'::regnamespace and c.relkind in ('r', 'p')"""
 
 
+@pytest.mark.all_partitions
 def test_every_table_with_a_tenant_has_row_level_security(sql: psycopg.Connection[Any]) -> None:
     tables = rows(sql, TENANT_TABLES)
     assert len(tables) > 70
