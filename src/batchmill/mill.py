@@ -113,8 +113,9 @@ class Mill(Client):
 
     def limit(self, name: str, *, slots: int | None = None, rate: Rate | None = None) -> None:
         """Declares a limit that handlers enter with `async with job.limit(name)`. Its name begins
-        with `provider:`. Over all workers, at most `slots` attempts hold the limit at once, and no
-        window has more starts than `rate` allows."""
+        with `provider:`. Over all workers, at most `slots` attempts hold the limit at once, and in
+        no window Postgres grants more than `rate` allows. A handler learns of its grant some
+        milliseconds later."""
         self.engine.registry.add_limit(ProviderLimit(name=name, slots=slots, rate=rate))
 
     @property

@@ -207,19 +207,97 @@ async def test_an_erasure_waits_for_a_transaction_that_has_submitted_before_it(
     assert mentions(sql, "acme") == []
 
 
-async def test_an_erasure_waits_for_a_submit_whose_snapshot_is_older(
-    shop: Mill, dsn: str, sql: psycopg.Connection[Any]
+@pytest.mark.parametrize("level", ["REPEATABLE_READ", "SERIALIZABLE"])
+async def test_a_submit_whose_snapshot_is_older_than_the_erasure_fails(
+    shop: Mill, dsn: str, sql: psycopg.Connection[Any], level: str
 ) -> None:
     await fill(shop, "acme", 3)
     async with await psycopg.AsyncConnection.connect(dsn) as conn:
-        await conn.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
+        await conn.set_isolation_level(psycopg.IsolationLevel[level])
         await conn.execute("select from batchmill.erasures")
         await shop.tenants.begin_erasure("acme")
-        await shop.submit("double", [1], tenant="acme", connection=conn)
-        with pytest.raises(TimeoutError):
-            await shop.tenants.erase("acme", timeout=1)
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            await shop.submit("double", [1], tenant="acme", connection=conn)
+        await conn.rollback()
+        with pytest.raises(ErasureInProgress):
+            await shop.submit("double", [1], tenant="acme", connection=conn)
+        await conn.rollback()
+        await shop.submit("double", [1], tenant="neighbour", connection=conn)
     await shop.tenants.erase("acme")
     assert mentions(sql, "acme") == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "batches_to_cancel",
+        "cancel_singles",
+        "give_up_artifacts",
+        "artifacts_to_remove",
+        "tables_to_erase",
+        "erase_lanes",
+        "erase_names",
+        "end_erasure",
+    ],
+)
+async def test_a_paused_process_deletes_nothing_after_another_one_has_ended_the_erasure(
+    shop: Mill, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(shop, "acme", 3)
+    await shop.tenants.begin_erasure("acme")
+    paused = Eraser(shop.engine, "acme")
+    reached, may_go_on = asyncio.Event(), asyncio.Event()
+    go_on = getattr(paused._store, step)
+
+    async def pause(*given: Any) -> Any:
+        monkeypatch.undo()
+        reached.set()
+        await may_go_on.wait()
+        return await go_on(*given)
+
+    monkeypatch.setattr(paused._store, step, pause)
+    running = asyncio.create_task(paused.run(60))
+    await reached.wait()
+    await shop.tenants.erase("acme")
+    batch = await shop.as_tenant("acme").submit("double", [1])
+    single = await shop.as_tenant("acme").enqueue("double", 2)
+    file = await shop.as_tenant("acme").artifacts.save("a", b"x")
+    await shop.limits.set("tenant:acme", slots=1)
+    before = await shop.tenants.remains("acme")
+    may_go_on.set()
+    await running
+    assert await shop.tenants.remains("acme") == before
+    assert await shop.artifacts.read(file) == b"x"
+    assert "tenant:acme" in [each.name for each in await shop.limits.all()]
+    async with shop.running():
+        assert (await batch.results()).values == [2]
+        assert await single.result() == 4
+
+
+async def test_a_transaction_can_add_rows_of_very_many_tenants(
+    shop: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    many = "select 'visitor-' || n from generate_series(1, 60000) n"
+    with sql.transaction():
+        sql.execute(f"insert into shop.people (tenant) {many}")
+        held = "select count(*) from pg_locks where locktype = 'advisory'"
+        assert one(sql, held)[0] <= 1_024
+
+
+async def test_the_last_check_has_no_statement_timeout(
+    shop: Mill, dsn: str, sql: psycopg.Connection[Any]
+) -> None:
+    """It reads whole tables, so it may take longer than an operator allows other statements."""
+    sql.execute("""
+        create table seen (timeout text);
+        create or replace function batchmill.has_remains(of_tenant text) returns boolean
+        language plpgsql as $$ begin
+            insert into public.seen values (current_setting('statement_timeout'));
+            return false;
+        end $$""")
+    async with shop.on(f"{dsn}?options=-cstatement_timeout%3D77s") as mill:
+        await mill.tenants.erase("acme")
+    assert rows(sql, "select timeout from seen") == [("0",)]
 
 
 async def test_a_batch_that_is_committed_during_an_erasure_runs_no_callback(

@@ -3,6 +3,7 @@
 import traceback
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from batchmill import ConfigurationError, DatabaseUnavailable, Mill
 
@@ -43,3 +44,11 @@ async def test_a_dsn_may_name_several_hosts(dsn: str) -> None:
     host, port = dsn.split("@")[-1].split("/")[0].split(":")
     async with Mill(dsn.replace(f"{host}:{port}", f"127.0.0.1:1,{host}:{port}")) as mill:
         assert await mill.limits.all() == []
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+async def test_a_database_with_another_isolation_level_is_refused(dsn: str, level: str) -> None:
+    options = f"-cdefault_transaction_isolation={level}".replace(" ", "\\ ")
+    with pytest.raises(ConfigurationError, match=f"default of this database or user is {level}"):
+        async with Mill(make_conninfo(dsn, options=options)):
+            pass

@@ -23,6 +23,7 @@ from batchmill import (
     Task,
     WorkerOptions,
 )
+from batchmill.store.providers import SlotConnection
 from tests.invariants import violations
 from tests.library.tools import one, rows, until
 from tests.postgres import Server, start_pgbouncer, with_database
@@ -167,14 +168,14 @@ async def test_a_slot_is_free_after_a_block_that_raises(mill: Mill) -> None:
 async def test_waiting_handlers_share_one_call_and_hold_no_connection(
     mill: Mill, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    providers, calls = mill.engine.store.providers, []
+    calls: list[Any] = []
 
     async def counted(*args: Any) -> Any:
         calls.append(args)
         return await hold(*args)
 
-    hold = providers.hold
-    monkeypatch.setattr(providers, "hold", counted)
+    hold = SlotConnection.hold
+    monkeypatch.setattr(SlotConnection, "hold", counted)
     room = Room()
     call = room.define(mill)
     mill.limit(API, slots=1)
@@ -183,9 +184,9 @@ async def test_waiting_handlers_share_one_call_and_hold_no_connection(
         await until(lambda: room.inside and waiting(sql) == 249)
         began, polls = len(calls), 3
         await until(lambda: len(calls) >= began + polls)
-        # The worker's own connections: claims (2), lease, LISTEN, upkeep, and the pool.
+        # The worker's own connections: claims (2), lease, LISTEN, upkeep, limiter, and the pool.
         connections = one(sql, CONNECTIONS)[0]
-        assert connections <= 5 + POOL
+        assert connections <= 6 + POOL
         await until(lambda: one(sql, IN_TRANSACTION)[0] == 0)
         room.let_out(250)
         await batch.wait()
@@ -442,3 +443,41 @@ async def test_reset_and_resume_of_an_unknown_provider_raise_not_found(mill: Mil
     for change in (mill.limits.reset, mill.limits.resume):
         with pytest.raises(NotFound):
             await change(API)
+
+
+async def test_handlers_in_transactions_get_slots_although_they_hold_all_pooled_connections(
+    mill: Mill,
+) -> None:
+    """The pool has ten connections, and the limiter needs one more."""
+    mill.limit(API, slots=1)
+    reached = asyncio.Barrier(10)
+
+    @mill.task(timeout=60)
+    async def book(job: Job, n: int) -> int:
+        async with job.transaction():
+            await reached.wait()
+            async with job.limit(API):
+                job.complete(n)
+        return n
+
+    async with mill.running(OPTIONS):
+        batch = await mill.submit(book, range(10))
+        assert (await batch.results()).values == list(range(10))
+
+
+async def test_the_connection_of_the_limiter_is_closed_when_it_is_idle(
+    mill: Mill, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batchmill.worker.limiter.IDLE", 0.05)
+    mill.limit(API, slots=1)
+
+    @mill.task
+    async def enter(job: Job, n: int) -> int:
+        async with job.limit(API):
+            return n
+
+    asking = "select count(*) from pg_stat_activity where query like '%%hold_slots%%' and pid <> pg_backend_pid()"
+    async with mill.running(OPTIONS):
+        for n in range(3):
+            assert await (await mill.enqueue(enter, n)).result() == n
+            await until(lambda: one(sql, asking) == (0,))

@@ -4,6 +4,7 @@ import logging
 
 from batchmill.controls.eraser import Eraser, Progress
 from batchmill.engine import Engine
+from batchmill.errors import StatementTimeout
 from batchmill.store.errors import is_unavailable
 
 log = logging.getLogger("batchmill.upkeep")
@@ -41,7 +42,7 @@ class Erasing:
         try:
             progress = await eraser.run(LONGEST)
         except Exception as error:
-            if is_unavailable(error):
+            if is_unavailable(error) and not isinstance(error, StatementTimeout):
                 raise
             self._log(logging.WARNING, eraser.tenant, f"it failed: {error.__cause__ or error}")
             return Progress.WAITING

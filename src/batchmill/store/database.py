@@ -103,6 +103,11 @@ class Database(ABC):
         """One page of a list, for a query that must read indexes in order."""
         return await self._run("short", ("read_in_order", {}), (name, params))
 
+    async def value_in_any_time(self, name: str, /, **params: Any) -> Any:
+        """For a query that reads whole tables: no statement timeout of the server ends it."""
+        found = await self._run("short", ("take_any_time", {}), (name, params))
+        return next(iter(found[0].values()))
+
     async def value_unless_locked(self, name: str, /, **params: Any) -> Any:
         """For a query that locks a whole table. If the table is in use, it does nothing and leaves
         the work for later: a waiting lock would block all other users of the table. Sends all
@@ -203,6 +208,7 @@ class PooledDatabase(Database):
             version = conn.info.server_version // 10_000
             if version < OLDEST_SERVER:
                 raise ConfigurationError(f"batchmill needs PostgreSQL 15 or newer, not {version}.")
+            await _require_read_committed(conn)
             if self._wanted == "auto":
                 self.behind_pooler = await _is_pooled(conn)
             if self._prepare is not None:
@@ -323,6 +329,20 @@ async def rolled_back(conn: AsyncConnection[Any]) -> None:
     if conn.pgconn.transaction_status != TransactionStatus.IDLE:
         with suppress(psycopg.Error):
             await conn.execute("rollback")
+
+
+async def _require_read_committed(conn: AsyncConnection[Any]) -> None:
+    """A function that has waited for a lock reads rows again, which needs a new snapshot. Setting
+    the level on each connection would need session state, which a pooler does not keep."""
+    cursor = await conn.execute("show default_transaction_isolation")
+    (level,) = (await cursor.fetchone() or {}).values()
+    if level != "read committed":
+        raise ConfigurationError(
+            f"batchmill needs transactions with the isolation level read committed, but the "
+            f"default of this database or user is {level}. Run `alter role … set "
+            f"default_transaction_isolation = 'read committed'` for the user that batchmill "
+            f"connects as."
+        )
 
 
 async def _is_pooled(conn: AsyncConnection[Any]) -> bool:

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from batchmill.domain.job import Claim
 from batchmill.domain.limits import ProviderLimit
-from batchmill.store.database import Database
+from batchmill.store.connection import DedicatedConnection
+from batchmill.store.database import PooledDatabase
 
 
 class Ask(NamedTuple):
@@ -28,16 +29,32 @@ class Holds(NamedTuple):
 
 
 class ProviderStore:
-    def __init__(self, database: Database):
+    def __init__(self, database: PooledDatabase):
         self._database = database
 
     async def declare(self, limits: Iterable[ProviderLimit]) -> None:
         for limit in limits:
             await self._database.value("declare_provider", **limit.to_json())
 
+    def connection(self, patience: float) -> "SlotConnection":
+        return SlotConnection(DedicatedConnection(self._database, patience))
+
+
+class SlotConnection:
+    """A connection of its own, opened on first use: handlers that hold all connections of the pool
+    in their transactions may be the ones that wait for a slot."""
+
+    def __init__(self, connection: DedicatedConnection):
+        self._connection = connection
+
     async def hold(self, worker: int, freed: Collection[int], asked: Collection[Ask]) -> Holds:
         """Frees slots and asks for others. May be repeated if its answer was lost."""
-        return Holds(**await self._database.value("hold_slots", **hold_call(worker, freed, asked)))
+        call = hold_call(worker, freed, asked)
+        return Holds(**await self._connection.value("hold_slots", **call))
+
+    async def close(self) -> None:
+        """The next call opens it again."""
+        await self._connection.close()
 
 
 def hold_call(worker: int, freed: Collection[int], asked: Collection[Ask]) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from batchmill.store import topics
 from batchmill.store.backoff import Backoff
 from batchmill.store.errors import is_unavailable, lease_lost
 from batchmill.store.listen import Listener, WakeUp
-from batchmill.store.providers import Ask, Holds, ProviderStore
+from batchmill.store.providers import Ask, Holds, SlotConnection
 
 log = logging.getLogger("batchmill.worker")
 
 POLL = 1.0
 POLL_WITHOUT_NOTIFY = 0.2
-IDLE = 3600.0
+# Seconds after which an unused connection is closed.
+IDLE = 60.0
 
 
 @dataclass(slots=True, eq=False)
@@ -35,8 +36,8 @@ class Ticket:
 
 
 class Limiter:
-    def __init__(self, providers: ProviderStore, listener: Listener):
-        self._providers = providers
+    def __init__(self, slots: SlotConnection, listener: Listener):
+        self._slots = slots
         self._listener = listener
         self._numbers = itertools.count(1)
         self._tickets: dict[int, Ticket] = {}
@@ -83,8 +84,10 @@ class Limiter:
         pause = IDLE
         with self._listener.subscribe(topics.grants(worker), self._wake_up):
             while True:
-                await self._wake_up.wait(pause)
+                was_idle = not await self._wake_up.wait(pause) and pause == IDLE
                 try:
+                    if was_idle:
+                        await self._slots.close()
                     pause = await self._call(worker)
                     backoff.reset()
                 except LeaseLost:
@@ -113,7 +116,7 @@ class Limiter:
         freed, self._freed = self._freed, set()
         asked = [ticket.ask for ticket in self._tickets.values() if not ticket.granted.done()]
         try:
-            answer = await self._providers.hold(worker, freed, asked)
+            answer = await self._slots.hold(worker, freed, asked)
         except BaseException:
             self._freed |= freed
             raise

@@ -50,7 +50,8 @@ class WorkerSession:
         self._deliveries = [new_delivery(options.lease / 2) for _ in range(CALLS)]
         self._reporter = Reporter(self._deliveries[0], self._refused)
         self._observer = Observer(self._engine)
-        self._limiter = Limiter(self._engine.store.providers, self._engine.listener)
+        self._slot_connection = self._engine.store.providers.connection(options.lease / 2)
+        self._limiter = Limiter(self._slot_connection, self._engine.listener)
         self._services = AttemptServices(mill, self._reporter, self._limiter)
         self._pools = pools_of(mill, options)
         self._processors = Processors(self._pools)
@@ -170,6 +171,7 @@ class WorkerSession:
         await self._runners.close()
         for delivery in self._deliveries:
             await delivery.close()
+        await self._slot_connection.close()
 
     async def _set_state(self, state: str) -> None:
         with suppress(Exception):

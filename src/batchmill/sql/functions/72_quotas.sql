@@ -77,6 +77,7 @@ begin
     if most is null then
         return null;
     end if;
+    perform refuse_erased(of_tenant);
     insert into usage (tenant, minute, requests, day) values (of_tenant, this_minute, 1, day_of(moment))
     on conflict (tenant) do update
     set requests = case usage.minute when this_minute then usage.requests else 0 end + 1,

@@ -1,5 +1,7 @@
 -- Erasing a tenant: everything that belongs to it is deleted, in short transactions. The order of the steps is in
--- controls/eraser.py. Every step can be repeated, and several processes may work on one tenant.
+-- controls/eraser.py. Every step can be repeated, and several processes may work on one tenant. A process that was paused
+-- may go on after another one has ended the erasure, when the name of the tenant is in use again. So every step that
+-- changes rows by the name of the tenant is called through hold_erasure().
 
 -- Begins to erase a tenant. From now on nothing can be submitted for it. Returns when the erasure was requested.
 create or replace function begin_erasure(of_tenant text) returns timestamptz
@@ -10,28 +12,59 @@ begin
             using errcode = 'BM002';
     end if;
     insert into erasures (tenant, requested_at) values (of_tenant, clock()) on conflict do nothing;
+    if found then
+        update last_erasure set requested_at = clock();
+    end if;
     perform pg_notify('batchmill', 'upkeep');
     return (select requested_at from erasures where tenant = of_tenant);
 end $$;
 
--- Refuses a tenant that is being erased. Every transaction that adds rows of a tenant calls this before it commits. If
--- its snapshot does not include the erasure, the erasure waits until the transaction ends and releases this lock.
+-- Returns a row if this erasure has not ended, and keeps it from ending before this transaction ends. An erasure is
+-- identified by its tenant and by when it was requested.
+create or replace function hold_erasure(of_tenant text, requested timestamptz) returns setof boolean
+language sql volatile set search_path = batchmill, pg_catalog, pg_temp as $$
+    select true from erasures where tenant = of_tenant and requested_at = requested for share
+$$;
+
+-- The advisory lock of a tenant. Tenants share 1,024 locks, because a transaction may add rows of any number of
+-- tenants, and Postgres has room for a few thousand locks.
+create or replace function erasure_lock(of_tenant text) returns integer
+language sql immutable
+return hashtext(of_tenant) & 1023;
+
+-- Fails with a serialization error if an erasure has begun since the snapshot of this transaction: Postgres refuses to
+-- lock a row that has changed since. The inner block is rolled back, so that the lock does not delay the next erasure.
+create or replace function refuse_old_snapshot() returns void
+language plpgsql as $$
+begin
+    perform from last_erasure for share;
+    raise exception using errcode = 'BM000';
+exception when sqlstate 'BM000' then
+end $$;
+
+-- Refuses a tenant that is being erased. Every transaction that adds rows of a tenant calls this before it commits. The
+-- erasure waits for transactions that called this before the erasure was visible. Later transactions see it, or fail
+-- because their snapshot is older.
 -- Work without a tenant belongs to `default`, which is never erased, so a plain job does not pay for this.
 create or replace function refuse_erased(of_tenant text) returns void
 language plpgsql as $$
 begin
-    perform pg_advisory_xact_lock_shared(hashtext('batchmill.erasures'), hashtext(of_tenant));
+    perform pg_advisory_xact_lock_shared(hashtext('batchmill.erasures'), erasure_lock(of_tenant));
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform refuse_old_snapshot();
+    end if;
     if exists (select from erasures where tenant = of_tenant) then
         raise exception 'The tenant "%" is being erased. Try again when the erasure has ended.', of_tenant
             using errcode = 'BM015';
     end if;
 end $$;
 
--- Whether an open transaction has called refuse_erased(). If not, transactions that call refuse_erased() from now on
--- wait until this one ends. They may hold other locks, so this transaction must not wait for a lock after this call.
+-- Whether an open transaction has called refuse_erased() for this tenant, or for one with the same lock. Transactions
+-- that call refuse_erased() from now on wait until this one ends. They may hold other locks, so this transaction must
+-- not wait for a lock after this call, and must be short.
 create or replace function has_writers(of_tenant text) returns boolean
 language sql volatile
-return not pg_try_advisory_xact_lock(hashtext('batchmill.erasures'), hashtext(of_tenant));
+return not pg_try_advisory_xact_lock(hashtext('batchmill.erasures'), erasure_lock(of_tenant));
 
 -- A trigger on every table of applications that has a tenant. It runs as its owner, because the tenant that inserts a
 -- row may not see erasures. Rows that other triggers insert while the erasure deletes are deleted by its next pass.
@@ -182,14 +215,18 @@ begin
     return deleted;
 end $$;
 
--- Counts the rows of a tenant in every table of the catalogue that has a tenant. Tables without such rows are left out.
+-- The tables of the catalogue that must have no row of an erased tenant.
+create or replace function erasable_tables() returns setof text
+language sql stable set search_path = batchmill, pg_catalog, pg_temp as $$
+    select t::text from all_tables_with_tenant() t join pg_class c on c.oid = t
+    where not c.relispartition and t <> 'erasures'::regclass
+$$;
+
+-- Counts the rows of a tenant in each of these tables. Tables without such rows are left out.
 create or replace function tenant_remains(of_tenant text) returns table (name text, rows bigint)
 language plpgsql stable set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
-    for name in
-        select t::text from all_tables_with_tenant() t join pg_class c on c.oid = t
-        where not c.relispartition and t <> 'erasures'::regclass
-    loop
+    foreach name in array array(select t from erasable_tables() t) loop
         execute format('select count(*) from %s where tenant = $1', name) into rows using of_tenant;
         if rows > 0 then
             return next;
@@ -226,18 +263,31 @@ begin
     into jobs, files;
 end $$;
 
--- Ends the erasure if nothing is left. Returns whether it ended.
-create or replace function end_erasure(of_tenant text) returns boolean
+-- Whether any table of the catalogue has a row of a tenant. Reads whole tables, so it may take long.
+create or replace function has_remains(of_tenant text) returns boolean
+language plpgsql stable set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    name text;
+    found_one boolean;
+begin
+    foreach name in array array(select t from erasable_tables() t) loop
+        execute format('select exists (select from %s where tenant = $1)', name) into found_one using of_tenant;
+        if found_one then
+            return true;
+        end if;
+    end loop;
+    return false;
+end $$;
+
+-- Ends the erasure if nothing is left. Returns whether it has ended. Nothing can be added meanwhile: the transactions
+-- that did not see the erasure have ended (see unsettled()), and all others are refused.
+create or replace function end_erasure(of_tenant text, requested timestamptz) returns boolean
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
-    perform from erasures where tenant = of_tenant for update;
-    if has_writers(of_tenant) then
+    perform from erasures where tenant = of_tenant and requested_at = requested for update;
+    if found and has_remains(of_tenant) then
         return false;
     end if;
-    -- A new statement, which sees what these transactions have committed.
-    if exists (select from tenant_remains(of_tenant)) then
-        return false;
-    end if;
-    delete from erasures where tenant = of_tenant;
+    delete from erasures where tenant = of_tenant and requested_at = requested;
     return true;
 end $$;

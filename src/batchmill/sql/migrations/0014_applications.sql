@@ -15,3 +15,11 @@ create table erasures (
     -- When a process last worked on it. The upkeep takes over from a process that stopped.
     worked_at timestamptz
 );
+
+-- When the last erasure began. A writer whose snapshot is older fails: see refuse_erased().
+create table last_erasure (
+    id boolean primary key default true check (id),
+    requested_at timestamptz
+);
+
+insert into last_erasure default values;

@@ -34,5 +34,8 @@ create table holds (
     granted_at timestamptz,
     primary key (worker_id, number)
 );
+-- Without the time of the lease, so that heartbeats change no index.
+create index workers_leased on workers (id) where state in ('live', 'draining');
+
 create index holds_granted on holds (provider_id) where granted_at is not null;
 create index holds_waiting on holds (provider_id, ticket) where granted_at is null;

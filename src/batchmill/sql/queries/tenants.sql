@@ -60,8 +60,10 @@ select tenant, requested_at, age from batchmill.take_erasure(%(tenant)s, %(idle)
 select tenant, requested_at, extract(epoch from batchmill.clock() - requested_at)::float8 as age
 from batchmill.erasures order by requested_at, tenant
 
+-- The steps of an erasure. They return no row if the erasure has ended.
+
 -- name: batches_to_cancel
-select id from batchmill.batches b
+select id from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz), batchmill.batches b
 where tenant = %(tenant)s and finished_at is null and (
     cancelled_at is null or batchmill.waiting_jobs(b) > 0 or on_finish is not null
     or exists (select from batchmill.notifications n where n.batch_id = b.id))
@@ -72,15 +74,18 @@ select batchmill.cancel_silently(%(batch)s)
 
 -- name: cancel_singles
 select batchmill.cancel_singles(%(tenant)s, %(most)s::integer)
+from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz)
 
 -- name: end_running
 select batchmill.end_running(%(tenant)s, %(most)s::integer)
+from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz)
 
 -- name: give_up_artifacts_of_tenant
 select batchmill.give_up_artifacts_of_tenant(%(tenant)s, %(most)s::integer)
+from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz)
 
 -- name: artifacts_to_erase
-select id, storage_key from batchmill.artifacts
+select id, storage_key from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz), batchmill.artifacts
 where tenant = %(tenant)s and collect_at <= batchmill.clock() order by id limit %(most)s::integer
 
 -- name: unsettled
@@ -91,15 +96,21 @@ select name, pages from batchmill.tables_to_erase()
 
 -- name: erase_pages
 select batchmill.erase_pages(%(table)s, %(tenant)s, %(first)s::bigint, %(pages)s::bigint)
+from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz)
 
 -- name: erase_lanes
 select batchmill.erase_lanes(%(tenant)s)
+from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz)
 
 -- name: erase_names
 select batchmill.erase_names(%(tenant)s)
+from batchmill.hold_erasure(%(tenant)s, %(requested_at)s::timestamptz)
 
 -- name: tenant_remains
 select name, rows from batchmill.tenant_remains(%(tenant)s)
 
+-- name: take_any_time
+select set_config('statement_timeout', '0', true)
+
 -- name: end_erasure
-select batchmill.end_erasure(%(tenant)s)
+select batchmill.end_erasure(%(tenant)s, %(requested_at)s::timestamptz)
