@@ -45,9 +45,10 @@ def alive(marks: Path) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """A zombie counts as ended, because PID 1 of a container may not reap it."""
+    """A process that has given up its memory has ended, although the system may still list it: it
+    is about to become a zombie, and PID 1 of a container may not reap it."""
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).cmdline())
     except psutil.NoSuchProcess:
         return False
 
