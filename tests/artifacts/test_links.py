@@ -20,7 +20,7 @@ ALPHABET = string.ascii_letters + string.digits + "-_.=/&?% +\0é"
 
 
 def verify(method: str, path: str, query: dict[str, str], now: float = 999) -> str:
-    return verify_link(KEYS, method, path, query, now)
+    return verify_link(KEYS, method, path, query, now).text
 
 
 def mutations(text: str) -> Iterator[str]:
@@ -40,6 +40,13 @@ def test_a_link_authenticates_its_tenant_until_it_expires() -> None:
     assert verify("GET", PATH, query) == "ada"
     with pytest.raises(LinkExpired):
         verify("GET", PATH, query, now=1000)
+
+
+def test_a_verified_link_or_token_says_how_long_it_is_valid() -> None:
+    query = sign_link(KEYS[0], "GET", PATH, "ada", 1000)
+    assert verify_link(KEYS, "GET", PATH, query, 990.5) == ("ada", 9.5)
+    assert check_text(KEYS, "a", sign_text(KEYS[0], "a", "text", 1000), 990.5) == ("text", 9.5)
+    assert check_text(KEYS, "a", sign_text(KEYS[0], "a", "text"), 990.5) == ("text", None)
 
 
 def test_changing_any_byte_of_a_link_invalidates_it() -> None:
@@ -97,7 +104,7 @@ def test_any_tenant_survives_url_encoding(tenant: str, method: str, path: str) -
 def test_a_token_returns_its_text(text: str) -> None:
     token = sign_text(KEYS[0], "cursor", text)
     assert set(token) <= set(string.ascii_letters + string.digits + "-_.")
-    assert check_text(KEYS, "cursor", token, now=10**12) == text
+    assert check_text(KEYS, "cursor", token, now=10**12).text == text
 
 
 def test_changing_any_byte_of_a_token_invalidates_it() -> None:

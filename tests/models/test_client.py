@@ -1,6 +1,7 @@
 """The model client, against a real server that sends exactly the bytes of the test."""
 
 import asyncio
+import gzip
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -163,6 +164,37 @@ async def test_an_answer_in_another_format_is_retried(site: Site, page: bytes) -
     assert failure.message == "The AI model's answer does not have the requested format."
 
 
+@pytest.mark.parametrize("text", ["```json%s", "```%sx", "%s```json%s{", "```%s```%s```", "``%s``"])
+@pytest.mark.timeout(60)
+async def test_an_answer_with_very_much_white_space_is_read_at_once(site: Site, text: str) -> None:
+    """A slow search would hold the GIL, and the heartbeat of the worker would stop."""
+    failure = await failure_of(site, completion(text.replace("%s", " " * 1_000_000)))
+    assert failure.code == "model_bad_answer"
+
+
+@pytest.mark.parametrize(
+    "text", ["```%s```", "```json%s```", " \n```json\n\n%s\n\n``` \n", " %s\n"]
+)
+async def test_a_block_of_markdown_around_an_answer_is_accepted(site: Site, text: str) -> None:
+    sent = '{"invoiceNumber": 8, "lines": ["```"]}'
+    assert (await ask(site, completion(text % sent))).value.lines == ["```"]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "identity, gzip", "br", "unknown"])
+async def test_an_encoded_answer_is_refused_because_its_size_is_unknown(
+    site: Site, encoding: str
+) -> None:
+    body = gzip.compress(completion().partition(b"\r\n\r\n")[2])
+    failure = await failure_of(site, answer(body, content_encoding=encoding))
+    assert (failure.code, failure.transient) == ("model_bad_answer", True)
+    assert "encoded body" in failure.detail
+
+
+async def test_an_answer_with_the_encoding_identity_is_accepted(site: Site) -> None:
+    body = completion().partition(b"\r\n\r\n")[2]
+    assert (await ask(site, answer(body, content_encoding="Identity"))).value.number == 7
+
+
 async def test_tokens_of_an_answer_that_is_not_valid_are_recorded_too(site: Site) -> None:
     site.pages[PATH] = completion("Sorry.", {"prompt_tokens": 31, "completion_tokens": 5})
     recorded = Recorded()
@@ -263,6 +295,13 @@ async def test_a_status_counts_although_its_body_is_cut_off(site: Site) -> None:
     page = answer(b"half", status=429, content_length="1000", retry_after="7")
     failure = await failure_of(site, page)
     assert (failure.code, failure.retry_after) == ("rate_limited", 7)
+
+
+async def test_a_status_counts_and_its_encoded_body_is_not_decoded(site: Site) -> None:
+    page = answer(gzip.compress(b"x" * 5_000), status=429, content_encoding="gzip", retry_after="7")
+    failure = await failure_of(site, page)
+    assert (failure.code, failure.retry_after) == ("rate_limited", 7)
+    assert "xxx" not in failure.detail
 
 
 async def cut_off(writer: asyncio.StreamWriter) -> None:

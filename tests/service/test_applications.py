@@ -1,8 +1,10 @@
 """What the service offers to the routes of an application."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 import httpx
@@ -12,7 +14,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from batchmill import Event, Mill, NotFound
+from batchmill import Event, Mill, NotFound, Permanent
 from batchmill.config import ServiceSettings
 from batchmill.service import (
     ByKeyOrLink,
@@ -23,15 +25,17 @@ from batchmill.service import (
     Reader,
     Submitter,
     problem_of,
+    send_file,
     service_router,
     signed_url,
 )
-from tests.library.tools import one
+from tests.library.tools import one, until
 from tests.service.conftest import OPTIONS, running
 from tests.service.tools import UNKNOWN_ID, problem
 
 LARGE = 300_000
 JSON = {"Content-Type": "application/json"}
+ENCODED = {"Content-Type": "application/x-www-form-urlencoded"}
 KEPT = "select count(*) from batchmill.artifacts where state <> 'gone'"
 
 
@@ -52,7 +56,7 @@ async def shown(event: Event) -> tuple[str, Any] | None:
     return ("done", {"of": event.position}) if event.type == "job_completed" else None
 
 
-def app_on(mill: Mill) -> FastAPI:
+def app_on(mill: Mill, downloads: int = 0) -> FastAPI:
     api = APIRouter(prefix="/api", route_class=GuardedRoute)
     own = APIRouter(prefix="/own", route_class=OwnRoute)
     plain = APIRouter(prefix="/plain")
@@ -64,7 +68,10 @@ def app_on(mill: Mill) -> FastAPI:
         )
         async with form.read():
             found = [(file.field, file.record.name, file.record.size) for file in form.files]
-            if end == "raise":
+            if end == "submit and raise":
+                sheet = {"file": form.files[1].record.reference}
+                await caller.client.submit("shout", [sheet], delay=3_600)
+            if end.endswith("raise"):
                 raise NotFound("stop")
             if end == "discard":
                 await form.discard()
@@ -76,9 +83,21 @@ def app_on(mill: Mill) -> FastAPI:
     ) -> Response:
         return await streams.follow(viewer, id, after, show=shown)
 
+    @api.api_route("/batches/{id}/state", methods=["GET", "HEAD", "POST", "PUT", "DELETE"])
+    async def state(viewer: ByKeyOrLink, id: UUID) -> str:
+        return (await viewer.client.batch(id).get()).state
+
     @api.post("/batches/{id}/link")
-    async def link(request: Request, caller: Reader, id: UUID, seconds: float = 60) -> str:
-        return await signed_url(request, caller, "stream", seconds, id=id)
+    async def link(request: Request, caller: Reader, id: UUID, route: str = "stream") -> str:
+        return await signed_url(request, caller, route, 60, id=id)
+
+    @api.get("/files/{id}")
+    async def get_file(request: Request, viewer: ByKeyOrLink, id: UUID) -> Response:
+        return await send_file(request, viewer, id)
+
+    @api.get("/refused")
+    async def refuse() -> None:
+        raise Permanent("The file is empty.", code="EMPTY_FILE")
 
     @own.post("/body")
     async def read_body(body: Body) -> str:
@@ -99,7 +118,7 @@ def app_on(mill: Mill) -> FastAPI:
     app = FastAPI()
     for router in (api, own, plain):
         app.include_router(router)
-    settings = ServiceSettings(downloads_per_tenant=0)
+    settings = ServiceSettings(downloads_per_tenant=downloads)
     app.include_router(service_router(mill, settings=settings, worker=OPTIONS))
     return app
 
@@ -182,12 +201,107 @@ async def test_a_form_that_fails_leaves_no_file(
     assert one(sql, KEPT) == (0,)
 
 
+async def test_a_form_that_fails_after_its_submit_keeps_what_the_batch_needs(
+    client: httpx.AsyncClient, sql: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The file that cannot be deleted changes neither the answer nor what happens to the others."""
+    query = {"end": "submit and raise"}
+    answer = await client.post("/api/form", params=query, files=files("a", "b"))
+    assert problem(answer) == (404, "not_found")
+    assert answer.json()["detail"] == "stop"
+    names = sql.execute("select name from batchmill.artifacts where state <> 'gone'").fetchall()
+    assert names == [("b.txt",)]
+    assert caplog.text.count("of a form that failed is not deleted") == 1
+
+
+async def test_a_cancelled_form_stays_cancelled(shop: Mill, sql: psycopg.Connection[Any]) -> None:
+    """The error of a file that the batch needs must not replace the cancellation."""
+    app, submitted = app_on(shop), asyncio.Event()
+    async with running(app) as client:
+        sent = client.build_request("POST", "/", files=files("a", "b"))
+        body = await sent.aread()
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        kind = sent.headers["Content-Type"].encode()
+        scope = {"type": "http", "headers": [(b"content-type", kind)], "app": app}
+        form = Form(Request(scope, receive), shop, files={"a", "b"})
+
+        async def handle() -> None:
+            async with form.read():
+                await shop.submit("shout", [{"file": form.files[1].record.reference}], delay=3_600)
+                submitted.set()
+                await asyncio.Event().wait()
+
+        handling = asyncio.create_task(handle())
+        await until(lambda: submitted.is_set() or handling.done())
+        handling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await handling
+        assert one(sql, KEPT) == (1,)
+
+
 async def test_files_of_a_form_can_be_discarded(
     client: httpx.AsyncClient, sql: psycopg.Connection[Any]
 ) -> None:
     answer = await client.post("/api/form", params={"end": "discard"}, files=files("a", "b"))
     assert answer.status_code == 200
     assert one(sql, KEPT) == (0,)
+
+
+@pytest.mark.parametrize(
+    ("sent", "detail"),
+    [
+        ("note=a%00b", "NUL"),
+        ("note=%FF", "not valid UTF-8"),
+        ("note=\xff", "not valid UTF-8"),
+        ("note=a&more=x&note=a", "The field note occurs twice"),
+        ("note=&note=a", "The field note occurs twice"),
+        ("n%00te=a", "NUL"),
+        ("%FF=a", "not valid UTF-8"),
+    ],
+)
+async def test_a_form_without_files_is_refused_for_the_same_reasons_as_one_with_files(
+    client: httpx.AsyncClient, sent: str, detail: str
+) -> None:
+    raw = sent.encode("latin-1")
+    plain = await client.post("/api/form", content=raw, headers=ENCODED)
+    pairs = [pair.split(b"=") for pair in unquote_to_bytes(raw).split(b"&")]
+    parts = b"".join(
+        b'--b\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n' % (name, value)
+        for name, value in pairs
+    )
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+    other = await client.post("/api/form", content=parts + b"--b--\r\n", headers=headers)
+    for answer in (plain, other):
+        assert problem(answer) == (400, "bad_request")
+        assert detail in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "fields"),
+    [
+        ("", {}),
+        ("note", {"note": ""}),
+        ("note=", {"note": ""}),
+        ("&note=a=b&&", {"note": "a=b"}),
+        ("note=a+b%2B%C3%A4\xc3\xa4%zz", {"note": "a b+ää%zz"}),
+        ("n%6Fte=a&more=1&more=%00&=x", {"note": "a"}),
+    ],
+)
+async def test_a_form_without_files_is_decoded(
+    client: httpx.AsyncClient, sent: str, fields: dict[str, str]
+) -> None:
+    answer = await client.post("/api/form", content=sent.encode("latin-1"), headers=ENCODED)
+    assert answer.json() == {"fields": fields, "files": []}
+
+
+async def test_the_fields_of_a_form_without_files_are_limited(client: httpx.AsyncClient) -> None:
+    for sent in (b"a=1&" * 2_000, b"&" * 2_000):
+        answer = await client.post("/api/form", content=sent, headers=ENCODED)
+        assert problem(answer) == (400, "bad_request")
+        assert "the limit is 1000" in answer.json()["detail"]
 
 
 async def test_a_body_that_is_not_a_form_is_refused(client: httpx.AsyncClient) -> None:
@@ -231,3 +345,55 @@ async def test_a_link_to_a_route_of_the_application_works_without_a_key(
     assert problem(await client.get(url.replace(str(batch.id), str(other.id))))[0] == 403
     assert problem(await client.get(url.replace("tenant=ada", "tenant=bob")))[0] == 403
     assert problem(await client.get(f"/api/batches/{batch.id}/stream"))[0] == 401
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+async def test_a_link_is_refused_for_methods_that_may_change_something(
+    client: httpx.AsyncClient, shop: Mill, method: str
+) -> None:
+    key, _ = await shop.keys.create("page", tenant="ada")
+    headers = {"Authorization": f"Bearer {key}"}
+    batch = await shop.submit("double", [1], tenant="ada", delay=3_600)
+    made = await client.post(f"/api/batches/{batch.id}/link?route=state", headers=headers)
+    url = made.json()
+    assert (await client.get(url)).json() == "pending"
+    assert (await client.head(url)).status_code == 200
+    assert problem(await client.request(method, url)) == (403, "invalid_link")
+    path = url.partition("?")[0]
+    assert (await client.request(method, path, headers=headers)).status_code == 200
+
+
+# Files
+
+
+@pytest.fixture
+async def downloading(shop: Mill) -> AsyncIterator[httpx.AsyncClient]:
+    async with running(app_on(shop, downloads=10)) as client:
+        yield client
+
+
+async def test_a_route_sends_a_file_in_ranges_to_its_tenant_only(
+    downloading: httpx.AsyncClient, shop: Mill
+) -> None:
+    client = downloading
+    file = await shop.artifacts.save("a.txt", b"0123456789", tenant="default")
+    url = f"/api/files/{file.id}"
+    whole = await client.get(url)
+    assert (whole.status_code, whole.content) == (200, b"0123456789")
+    part = await client.get(url, headers={"Range": "bytes=2-4"})
+    assert (part.status_code, part.content) == (206, b"234")
+    assert part.headers["content-range"] == "bytes 2-4/10"
+    beyond = await client.get(url, headers={"Range": "bytes=10-"})
+    assert beyond.status_code == 416
+    known = await client.get(url, headers={"If-None-Match": whole.headers["etag"]})
+    assert (known.status_code, known.content) == (304, b"")
+    changed = {"Range": "bytes=2-4", "If-Range": '"other"'}
+    assert (await client.get(url, headers=changed)).status_code == 200
+    other = await shop.artifacts.save("b.txt", b"secret", tenant="other")
+    assert problem(await client.get(f"/api/files/{other.id}")) == (404, "not_found")
+
+
+async def test_a_route_refuses_what_a_handler_would_refuse(client: httpx.AsyncClient) -> None:
+    refused = await client.get("/api/refused")
+    assert problem(refused) == (422, "EMPTY_FILE")
+    assert refused.json()["detail"] == "The file is empty."

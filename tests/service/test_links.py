@@ -48,6 +48,15 @@ async def test_a_batch_can_be_followed_with_a_link(service: SharedService, ada: 
         assert (await stranger.get(link, headers={"Last-Event-ID": last})).status_code == 204
 
 
+async def test_a_stream_ends_when_its_link_expires(service: SharedService, ada: Tenant) -> None:
+    batch = await ada.batch(delay=3_600)
+    link = await link_of(ada, batch["links"]["events"], seconds="3")
+    async with service.client() as stranger:
+        # The body ends properly; httpx raises if it is cut off.
+        assert (await stranger.get(link)).text == "retry: 2000\n\n"
+        assert problem(await stranger.get(link)) == (410, "link_expired")
+
+
 async def test_a_link_that_was_tampered_with_is_refused(
     service: SharedService, ada: Tenant, bob: Tenant
 ) -> None:

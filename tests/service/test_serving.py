@@ -14,7 +14,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.library.tools import one
-from tests.postgres import Server, start_pgbouncer, with_database
+from tests.postgres import Server, free_port, start_pgbouncer, with_database
 from tests.service.processes import Program, serve
 from tests.service.tools import finished, make_key, submitted
 
@@ -69,6 +69,25 @@ async def test_a_port_in_use_is_reported_without_a_traceback(dsn: str, tmp_path:
         with serve(dsn, tmp_path, "--port", port) as server:
             assert await server.end(None) == 2
             assert f"cannot listen on 127.0.0.1:{port}: Address already in use." in one_line(server)
+
+
+async def test_a_port_that_is_taken_during_the_start_is_reported_without_a_traceback() -> None:
+    port = str(free_port())
+    words = ("--app", "tests.service.eager:app", "serve", "--port", port)
+    with Program(*words, PORT=port, RIVAL="1") as server:
+        assert await server.end(None) == 2
+        assert f"cannot listen on 127.0.0.1:{port}: Address already in use." in one_line(server)
+
+
+async def test_clients_can_connect_when_the_log_says_so_and_not_before() -> None:
+    port = str(free_port())
+    words = ("--app", "tests.service.eager:app", "serve", "--port", port)
+    with Program(*words, PORT=port) as server:
+        await server.wait_for_stderr("serving: ")
+        assert "starting: refused" in server.stderr
+        assert "serving: connected" in server.stderr
+        await server.wait_for_stderr("answer: HTTP/1.1 200")
+        assert await server.end() == 0
 
 
 def one_line(program: Program) -> str:

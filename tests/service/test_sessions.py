@@ -1,6 +1,7 @@
 """Sessions of pages: signed cookies made from a key, and protection against other sites."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -25,7 +26,7 @@ from batchmill.service import (
     sign_out,
 )
 from batchmill.service.caller import recognised
-from tests.library.tools import later
+from tests.library.tools import later, until_event
 from tests.service.conftest import OPTIONS, running
 from tests.service.tools import problem
 
@@ -145,6 +146,25 @@ async def test_behind_https_the_cookie_is_only_sent_to_this_host_and_encrypted(
             assert (await client.get("/me", headers=cookie)).status_code == status
 
 
+async def test_a_token_cookie_of_another_session_does_not_matter(shop: Mill, key: str) -> None:
+    """After a change to https, a browser sends the cookies of both names."""
+    async with serving(shop, public_url="https://a.example") as client:
+        answer = await signed_in(client, key)
+        session, csrf = (
+            cookie.partition("=")[2].partition(";")[0]
+            for cookie in answer.headers.get_list("set-cookie")
+        )
+        stale = f"{CSRF}=stale; {COOKIE}=stale"
+        own = f"__Host-{CSRF}={csrf}; __Host-{COOKIE}={session}"
+        for cookies in (f"{stale}; {own}", f"{own}; {stale}", f"{own}; __Host-{CSRF}=stale"):
+            client.cookies.clear()
+            headers = {"Cookie": cookies, HEADER: csrf}
+            assert (await client.post("/doubles", json=[1], headers=headers)).status_code == 200
+            refused = await client.post("/doubles", json=[1], headers=headers | {HEADER: "stale"})
+            assert problem(refused) == (403, "forbidden")
+            assert f"the cookie __Host-{CSRF}." in refused.json()["detail"]
+
+
 async def test_a_client_cannot_claim_https_without_a_trusted_proxy(shop: Mill, key: str) -> None:
     async with serving(shop) as client:
         answer = await signed_in(client, key, **{"X-Forwarded-Proto": "https"})
@@ -185,6 +205,27 @@ async def test_a_session_ends_with_its_key_or_its_own_time(
         answer = await client.get("/me")
         assert problem(answer) == (401, "not_authenticated")
         assert "expired" in answer.json()["detail"]
+
+
+async def test_a_stream_ends_with_its_session_and_continues_in_the_next_one(
+    shop: Mill, key: str
+) -> None:
+    async with serving(shop, session_seconds=3) as client:
+        batch = await shop.submit("hold", [1], tenant="ada")
+        await until_event(batch, "job_started")
+        path = f"/doubles/{batch.id}/stream"
+        await signed_in(client, key)
+        # The body ends properly; httpx raises if it is cut off.
+        before = await client.get(path)
+        assert "event: job_started" in before.text
+        await batch.cancel()
+        await batch.wait()
+        assert problem(await client.get(path)) == (401, "not_authenticated")
+        await signed_in(client, key)
+        last = re.findall(r"^id: (\d+)$", before.text, re.MULTILINE)[-1]
+        after = await client.get(path, headers={"Last-Event-ID": last})
+        numbers = re.findall(r"^id: (\d+)$", before.text + after.text, re.MULTILINE)
+        assert numbers == [str(event.number) async for event in batch.events()]
 
 
 async def test_a_session_has_the_scopes_of_its_key(shop: Mill) -> None:

@@ -77,6 +77,13 @@ async def test_a_worker_that_runs_until_empty_stops_after_its_time(mill: Mill) -
     assert (await job.get()).state is JobState.READY
 
 
+@pytest.mark.parametrize("at_most", [0, -1, float("nan")])
+async def test_a_time_that_is_not_positive_is_refused(mill: Mill, at_most: float) -> None:
+    echo_on(mill)
+    with pytest.raises(InvalidInput, match="at_most must be greater than 0 seconds"):
+        await mill.run_until_empty(at_most=at_most)
+
+
 def is_draining(sql: psycopg.Connection) -> bool:
     return one(sql, "select state::text from batchmill.workers") == ("draining",)
 

@@ -27,6 +27,10 @@ class Signer:
 
     async def verify(self, method: str, path: str, query: Mapping[str, str]) -> str:
         """Returns the tenant of the link. Raises InvalidLink or LinkExpired."""
+        return (await self.verified(method, path, query)).text
+
+    async def verified(self, method: str, path: str, query: Mapping[str, str]) -> link.Verified:
+        """Like `verify`, with the seconds until the link expires."""
         keys, now = await self._keys()
         return link.verify_link(keys, method, path, query, now)
 
@@ -37,6 +41,10 @@ class Signer:
         return link.sign_text(keys[0], purpose, text, expires)
 
     async def check_text(self, purpose: str, token: str) -> str:
+        return (await self.checked_text(purpose, token)).text
+
+    async def checked_text(self, purpose: str, token: str) -> link.Verified:
+        """Like `check_text`, with the seconds until the token expires."""
         keys, now = await self._keys()
         return link.check_text(keys, purpose, token, now)
 

@@ -13,14 +13,14 @@ LARGEST_JOB = 2**63 - 1
 
 
 def parse_duration(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|min|h|d|)", text)
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h|d|)", text)
     if not found:
         raise InvalidInput(f'"{text}" is not a valid duration. Use 90, 90s, 5m, 2h or 1d.')
     return float(found[1]) * UNITS[found[2]]
 
 
 def parse_size(text: str) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|)", text.upper())
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(B|KB|MB|GB|TB|)", text.upper())
     if not found:
         raise InvalidInput(f'"{text}" is not a valid size. Use 1000000, 500MB or 10GB.')
     return int(float(found[1]) * SIZES[found[2]])

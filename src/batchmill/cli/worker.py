@@ -82,7 +82,9 @@ async def worker(
     """
     seconds = None if at_most is None else parse_duration(at_most)
     if seconds is not None and not until_empty:
-        raise InvalidInput("--at-most needs --until-empty.")
+        raise InvalidInput(
+            "--at-most limits the time of --until-empty. Add --until-empty, or omit --at-most."
+        )
     log_to_stderr(log_level)
     options = WorkerOptions(
         concurrency=concurrency,

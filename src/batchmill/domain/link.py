@@ -8,6 +8,7 @@ import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from batchmill.errors import InvalidLink, LinkExpired
 
@@ -21,6 +22,13 @@ class SigningKey:
     secret: bytes = field(repr=False)
 
 
+class Verified(NamedTuple):
+    """A text that was signed, and the seconds until it expires; None if it does not expire."""
+
+    text: str
+    seconds_left: float | None
+
+
 def sign_link(key: SigningKey, method: str, path: str, tenant: str, expires: int) -> dict[str, str]:
     """Returns the query parameters that turn a path into a signed link."""
     query = {"tenant": tenant, "expires": str(expires), "key": str(key.id)}
@@ -29,7 +37,7 @@ def sign_link(key: SigningKey, method: str, path: str, tenant: str, expires: int
 
 def verify_link(
     keys: Iterable[SigningKey], method: str, path: str, query: Mapping[str, str], now: float
-) -> str:
+) -> Verified:
     """Verifies a link and returns its tenant."""
     try:
         tenant, expires, key_id = query["tenant"], query["expires"], query["key"]
@@ -40,8 +48,7 @@ def verify_link(
         ) from None
     signed = (_LINK, method, path, tenant, expires, key_id)
     _verify(keys, key_id, signature, *signed)
-    _require_time(expires, now)
-    return tenant
+    return Verified(tenant, _seconds_left(expires, now))
 
 
 def sign_text(key: SigningKey, purpose: str, text: str, expires: int | None = None) -> str:
@@ -52,15 +59,15 @@ def sign_text(key: SigningKey, purpose: str, text: str, expires: int | None = No
     return f"{carried}.{until}.{key.id}.{signature}"
 
 
-def check_text(keys: Iterable[SigningKey], purpose: str, token: str, now: float) -> str:
+def check_text(keys: Iterable[SigningKey], purpose: str, token: str, now: float) -> Verified:
     parts = token.split(".")
     if len(parts) != 4:
         raise InvalidLink("This token was not issued by this service.")
     carried, until, key_id, signature = parts
     _verify(keys, key_id, signature, _TEXT, purpose, carried, until, key_id)
-    if until:
-        _require_time(until, now)
-    return urlsafe_b64decode(carried + "=" * (-len(carried) % 4)).decode()
+    seconds_left = _seconds_left(until, now) if until else None
+    text = urlsafe_b64decode(carried + "=" * (-len(carried) % 4)).decode()
+    return Verified(text, seconds_left)
 
 
 def _verify(keys: Iterable[SigningKey], key_id: str, signature: str, *signed: str) -> None:
@@ -73,9 +80,10 @@ def _verify(keys: Iterable[SigningKey], key_id: str, signature: str, *signed: st
         )
 
 
-def _require_time(expires: str, now: float) -> None:
+def _seconds_left(expires: str, now: float) -> float:
     if int(expires) <= now:
         raise LinkExpired("The link or token has expired. Request a new one.")
+    return int(expires) - now
 
 
 def _signature(key: SigningKey, *parts: str) -> str:

@@ -1,6 +1,5 @@
 """What an endpoint answers."""
 
-import re
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,8 +11,7 @@ T = TypeVar("T", bound=BaseModel)
 
 # A larger count is a mistake of the endpoint.
 MOST_TOKENS = 10**12
-# Models often put JSON into a block of Markdown.
-FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +59,19 @@ def read_value(completion: Completion, output: type[T]) -> T:
         raise ModelDeclined("The AI model declined to answer.")
     if choice.finish_reason == "length":
         raise ModelAnswerTooLong("The AI model's answer is too long.")
-    text = choice.message.content or ""
-    fenced = FENCE.fullmatch(text)
     try:
-        return output.model_validate_json(fenced[1] if fenced else text)
+        return output.model_validate_json(without_fence(choice.message.content or ""))
     except ValidationError as error:
         raise bad_answer() from error
+
+
+def without_fence(text: str) -> str:
+    """Models often put JSON into a block of Markdown. A regular expression for this can backtrack
+    for minutes, and it blocks all threads meanwhile."""
+    text = text.strip()
+    if len(text) < 2 * len(FENCE) or not (text.startswith(FENCE) and text.endswith(FENCE)):
+        return text
+    return text[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
 
 
 def bad_answer() -> ModelBadAnswer:

@@ -132,7 +132,7 @@ class ModelClient:
 
     async def _excerpt(self, response: httpx.Response) -> str:
         content = b""
-        # If the body is cut off, the status is enough.
+        # If the body is cut off or encoded, the status is enough.
         with suppress(httpx.HTTPError):
             content = await _content(response, EXCERPT)
         text = content[:EXCERPT].decode(errors="replace")
@@ -144,9 +144,16 @@ class ModelClient:
 
 
 async def _content(response: httpx.Response, most: int) -> bytes:
-    """The body, or its beginning if it has more than `most` bytes."""
+    """The body, or its beginning if it has more than `most` bytes.
+
+    Some endpoints compress although the request does not allow it. A few bytes of a compressed body
+    may decode to gigabytes, so it is refused.
+    """
+    codings = response.headers.get("Content-Encoding", "").lower().split(",")
+    if any(coding.strip() not in ("", "identity") for coding in codings):
+        raise httpx.DecodingError("The endpoint sent an encoded body, which was not requested.")
     content = bytearray()
-    async for chunk in response.aiter_bytes():
+    async for chunk in response.aiter_raw():
         content += chunk
         if len(content) > most:
             break

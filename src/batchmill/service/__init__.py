@@ -18,6 +18,7 @@ from batchmill.service.links import ByKeyOrLink, Viewer, signed_url
 from batchmill.service.problems import BadRequest, Problem, TooLarge, problem_of
 from batchmill.service.requests import GuardedRoute
 from batchmill.service.routes.batches import IdempotencyKey
+from batchmill.service.sending import send_file
 from batchmill.service.service import EventStreams
 from batchmill.service.sessions import sign_out
 from batchmill.service.slowing import Slowing
@@ -49,6 +50,7 @@ __all__ = [
     "counted_as",
     "create_app",
     "problem_of",
+    "send_file",
     "service_router",
     "sign_in",
     "sign_out",

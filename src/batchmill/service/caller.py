@@ -41,14 +41,16 @@ bearer = HTTPBearer(auto_error=False, description="A key created by `batchmill k
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who sent a request. `client` submits and reads as the caller's tenant, under row-level
-    security. `key` is the id of the key, or None for a local caller without one. `csrf_token` is
-    set if the request came with a session cookie."""
+    security. `key` is the id of the key, or None for a local caller without one. `csrf_token` and
+    `ends_at` are set if the request came with a session cookie: the session expires at `ends_at`,
+    by the clock of the event loop."""
 
     client: Client
     tenant: str
     scopes: frozenset[Scope]
     key: str | None
     csrf_token: str | None = None
+    ends_at: float | None = None
 
     def require(self, scope: Scope, tenant: str | None = None) -> None:
         if scope not in self.scopes and Scope.ADMIN not in self.scopes:
@@ -112,7 +114,7 @@ async def _by_session(request: Request, token: SessionToken) -> Caller:
         )
         if found is None:
             raise NotAuthenticated("The key of this session was revoked or has expired.")
-        return {**found, "csrf_token": session.csrf}
+        return {**found, "csrf_token": session.csrf, "ends_at": session.ends_at}
 
     try:
         found = await service.guesses.look_up(address, token, look)
@@ -148,6 +150,7 @@ def _caller(service: Service, found: dict[str, Any]) -> Caller:
         scopes=frozenset(Scope(scope) for scope in found["scopes"]),
         key=found["key"],
         csrf_token=found.get("csrf_token"),
+        ends_at=found.get("ends_at"),
     )
 
 

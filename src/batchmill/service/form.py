@@ -1,19 +1,22 @@
 """Forms: text fields, which are held in memory, and files, which are stored while they arrive."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import NamedTuple, Self
-from urllib.parse import parse_qs
 
 from fastapi import Request
 
 from batchmill.client import Client
 from batchmill.domain.artifact import ArtifactRecord
 from batchmill.errors import ArtifactTooLarge
-from batchmill.service.multipart import Fields, Part, Reader, boundary_of
-from batchmill.service.problems import BadRequest, TooLarge
+from batchmill.service.multipart import Fields, Part, Reader, boundary_of, encoded_fields
+from batchmill.service.problems import TooLarge
 from batchmill.service.requests import bounded
 from batchmill.service.service import of_request
+
+log = logging.getLogger("batchmill.service")
 
 WITHOUT_FILES = "application/x-www-form-urlencoded"
 MOST_TEXT = 1_048_576
@@ -95,8 +98,23 @@ class Form:
                 await self._take_parts(boundary_of(kind))
             yield self
         except BaseException:
-            await self.discard()
+            await asyncio.shield(self._give_up())
             raise
+
+    async def _give_up(self) -> None:
+        """Deletes what can be deleted. The caller gets the error of the block, not one of these:
+        for example, if the block failed after its submit, the batch needs the files."""
+        while self._stored:
+            file = self._stored[-1].record
+            try:
+                await self._discard_last()
+            except Exception as error:
+                log.warning(
+                    "The file %s of a form that failed is not deleted. If no batch needs it, the "
+                    "upkeep deletes it after a day: %s",
+                    file.id,
+                    error,
+                )
 
     async def discard(self) -> None:
         """Deletes the stored files."""
@@ -109,13 +127,8 @@ class Form:
     async def _take_text(self) -> None:
         """Reads a form without files, as `curl -d` sends it."""
         sent = b"".join([chunk async for chunk in bounded(self._request.stream(), MOST_TEXT)])
-        try:
-            found = parse_qs(sent.decode(errors="replace"), max_num_fields=self._max_parts)
-        except ValueError:
-            raise BadRequest(
-                f"The form has too many fields: the limit is {self._max_parts}."
-            ) from None
-        self.fields |= {name: found[name][0] for name in self._field_names if name in found}
+        for part in encoded_fields(sent, self._max_parts):
+            await self._take(part)
 
     async def _take_parts(self, boundary: bytes) -> None:
         chunks = bounded(self._request.stream(), self._max_bytes)

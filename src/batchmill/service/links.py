@@ -12,7 +12,10 @@ from batchmill.errors import InvalidLink
 from batchmill.service import schemas
 from batchmill.service.caller import Caller, bearer, caller_of
 from batchmill.service.service import of_request
+from batchmill.service.sessions import end_of
 
+# A link is signed for GET. HEAD returns less, and everything else may change something.
+METHODS = ("GET", "HEAD")
 # Characters that a path may contain unescaped, by RFC 3986.
 UNQUOTED = "/:@!$&'()*+,;=~"
 
@@ -51,22 +54,26 @@ async def signed_link(
 
 
 class Viewer(NamedTuple):
-    """Has the read access of a tenant, through the tenant's `key` or a signed link."""
+    """Has the read access of a tenant, through the tenant's `key` or a signed link. The access ends
+    at `ends_at`, by the clock of the event loop, if it is through a session or a link."""
 
     client: Client
     key: str | None
+    ends_at: float | None = None
 
 
 async def viewer_by_key_or_link(request: Request, _: Annotated[Any, Depends(bearer)]) -> Viewer:
     if "signature" not in request.query_params:
         caller = await caller_of(request)
         caller.require(Scope.READ)
-        return Viewer(caller.client, caller.key)
+        return Viewer(caller.client, caller.key, caller.ends_at)
+    if request.method not in METHODS:
+        raise InvalidLink("A signed link is for GET and HEAD only. Send a key with this request.")
     require_plain_path(request)
     service = of_request(request)
     mill = service.mill
-    tenant = await mill.signer.verify("GET", request.url.path, request.query_params)
-    return Viewer(mill.as_tenant(tenant, timeouts=service.timeouts), None)
+    link = await mill.signer.verified("GET", request.url.path, request.query_params)
+    return Viewer(mill.as_tenant(link.text, timeouts=service.timeouts), None, end_of(link))
 
 
 def require_plain_path(request: Request) -> None:

@@ -1,9 +1,11 @@
-"""Multipart bodies, read part by part as they arrive: only small fields are held in memory."""
+"""The parts of a form. A multipart body is read part by part as it arrives: only small fields are
+held in memory. The fields of a URL-encoded body have the same form and the same rules."""
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from email.message import Message
+from urllib.parse import unquote_to_bytes
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -150,6 +152,19 @@ def boundary_of(content_type: str) -> bytes:
     if kind != b"multipart/form-data" or not 0 < len(boundary) <= MOST_BOUNDARY_BYTES:
         raise BadRequest("Send multipart/form-data with a boundary of 1 to 70 characters.")
     return boundary
+
+
+def encoded_fields(body: bytes, most: int) -> Iterator[Part]:
+    """The fields of a URL-encoded form: https://url.spec.whatwg.org/#urlencoded-parsing"""
+    if body.count(b"&") >= most:
+        raise BadRequest(f"The form has too many fields: the limit is {most}.")
+    for pair in body.replace(b"+", b" ").split(b"&"):
+        name, _, value = pair.partition(b"=")
+        yield Part(decoded(unquote_to_bytes(name)), None, None, whole(unquote_to_bytes(value)))
+
+
+async def whole(body: bytes) -> AsyncIterator[bytes]:
+    yield body
 
 
 def decoded(text: bytes) -> str:

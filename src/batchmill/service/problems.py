@@ -19,6 +19,7 @@ from batchmill.errors import (
     DatabaseUnavailable,
     FetchError,
     Forbidden,
+    HandlerError,
     InvalidInput,
     InvalidLink,
     InvalidPayload,
@@ -27,6 +28,7 @@ from batchmill.errors import (
     NotAuthenticated,
     NotFound,
     PayloadTooLarge,
+    Permanent,
     QuotaExceeded,
     RangeNotSatisfiable,
     RequestInProgress,
@@ -73,6 +75,8 @@ STATUSES: list[tuple[type[BatchmillError], HTTPStatus]] = [
     (StorageExceeded, HTTPStatus.INSUFFICIENT_STORAGE),
     (StorageError, HTTPStatus.SERVICE_UNAVAILABLE),
     (FetchError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    # What a stage of an application would refuse, its routes can refuse with the same error.
+    (Permanent, HTTPStatus.UNPROCESSABLE_ENTITY),
     (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
     (NotFound, HTTPStatus.NOT_FOUND),
     (Conflict, HTTPStatus.CONFLICT),
@@ -204,7 +208,8 @@ def _of_ours(error: BatchmillError) -> Problem:
         more["retry_after"] = AT_ONCE
     if isinstance(error, DatabaseUnavailable):
         more["retry_after"] = LATER
-    return _problem(status, error.code, str(error), **more)
+    code = error.error_code if isinstance(error, HandlerError) else error.code
+    return _problem(status, code, str(error), **more)
 
 
 def _of_validation(error: RequestValidationError) -> Problem:

@@ -86,6 +86,10 @@ async def serve_app(
             # These objects live as long as the process, so exclude them from garbage collection.
             gc.collect()
             gc.freeze()
+            # A client may connect as soon as it reads the next line. Its request waits in the queue
+            # of the socket until uvicorn accepts it; listening again only changes the queue's size.
+            with explained(host, port):
+                at.listen(BACKLOG)
             log.info("Serving on http://%s:%s", host, at.getsockname()[1])
             await Server(app, settings, grace).serve(sockets=[at])
 
@@ -158,7 +162,7 @@ class Server(uvicorn.Server):
 
 def bound(host: str, port: int) -> socket.socket:
     """A bound socket that does not listen: clients cannot connect before the service is ready."""
-    try:
+    with explained(host, port):
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM
         )[0]
@@ -166,6 +170,14 @@ def bound(host: str, port: int) -> socket.socket:
         at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         at.bind(address)
         return at
+
+
+@contextmanager
+def explained(host: str, port: int) -> Iterator[None]:
+    """Reports an address that cannot be used. Two processes that start at the same time can both
+    bind a port, but only one of them can listen on it."""
+    try:
+        yield
     except OSError as error:
         is_unknown = isinstance(error, socket.gaierror)
         reason = error.strerror if is_unknown else os.strerror(error.errno or 0)

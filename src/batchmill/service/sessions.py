@@ -1,6 +1,7 @@
 """Sessions of pages: a signed cookie that was created from a key, and protection against requests
 that other sites make with it."""
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -11,6 +12,7 @@ from fastapi import Request, Response
 from starlette.requests import HTTPConnection
 
 from batchmill.artifacts.signer import Signer
+from batchmill.domain.link import Verified
 from batchmill.errors import Forbidden, LinkExpired, NotAuthenticated
 from batchmill.service.service import Service, of_request
 
@@ -25,18 +27,30 @@ OWN_SITES = ("same-origin", "none")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The signed content of the cookie: the id of the key, and a token against forged requests."""
+    """The signed content of the cookie: the id of the key, and a token against forged requests.
+    `ends_at` is the time of the event loop's clock at which the session expires."""
 
     key: str
     csrf: str
+    ends_at: float | None
 
     @classmethod
     async def read(cls, token: str, signer: Signer) -> "Session":
         """Raises InvalidLink if the cookie was not issued here."""
         try:
-            return cls(*(await signer.check_text(PURPOSE, token)).split())
+            found = await signer.checked_text(PURPOSE, token)
         except LinkExpired:
             raise NotAuthenticated("This session has expired. Sign in again.") from None
+        key, csrf = found.text.split()
+        return cls(key, csrf, end_of(found))
+
+
+def end_of(verified: Verified) -> float | None:
+    """When it expires, by the clock of the event loop. The clocks of this machine and of the
+    database may differ, so only the time that is left has a meaning here."""
+    if verified.seconds_left is None:
+        return None
+    return asyncio.get_running_loop().time() + verified.seconds_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +89,8 @@ async def start_session(request: Request, response: Response, key_id: str) -> No
 
 
 def sign_out(request: Request, response: Response) -> None:
-    """Removes the cookies of the session. To end it everywhere, revoke its key."""
+    """Removes the cookies of the session from the browser. A copy of the cookie and open streams
+    last until the session expires. To end it everywhere at once, revoke its key."""
     require_own_site(request)
     secure = is_secure(request, of_request(request))
     for name in (SESSION, CSRF):
@@ -84,15 +99,19 @@ def sign_out(request: Request, response: Response) -> None:
 
 def require_csrf_token(request: Request, expected: str) -> None:
     """For requests by cookie that change something: browsers also send the cookie when another
-    site makes the request. Only pages of this site can read the token and send the header."""
+    site makes the request. Only pages of this site can read the token and send the header.
+
+    `expected` is the token in the signed cookie. The cookie with the token is for the page only: it
+    may be left over from another session, or be set by a subdomain."""
     if request.method in SAFE_METHODS:
         return
     require_own_site(request)
     sent = request.headers.get(CSRF_HEADER, "")
     if not hmac.compare_digest(sent.encode(), expected.encode()):
+        cookie = cookie_name(CSRF, is_secure(request, of_request(request)))
         raise Forbidden(
             f"A request with a session cookie needs the header {CSRF_HEADER}, with the value of "
-            f"the cookie {CSRF}."
+            f"the cookie {cookie}."
         )
 
 

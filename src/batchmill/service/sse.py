@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from batchmill.client import Client
 from batchmill.domain.event import Event
-from batchmill.errors import NotFound, QuotaExceeded
+from batchmill.errors import ErasureInProgress, NotFound, QuotaExceeded
 from batchmill.events.entry import Entry
 from batchmill.events.follower import Follower
 from batchmill.events.sharing import end
@@ -41,12 +41,15 @@ Show = Callable[[Event], Awaitable[Shown | None]]
 
 
 class Viewing(Protocol):
-    """Who reads: a client with its read access, and the key that the access depends on."""
+    """Who reads: a client with its read access, the key that the access depends on, and the time of
+    the event loop's clock at which the access ends."""
 
     @property
     def client(self) -> Client: ...
     @property
     def key(self) -> str | None: ...
+    @property
+    def ends_at(self) -> float | None: ...
 
 
 def last_event_id(
@@ -81,7 +84,8 @@ class StreamOptions:
 
 class Streams:
     """The streams of a process. Limits their number, ends all of them when the process stops, and
-    ends the streams of a key soon after the key becomes invalid."""
+    ends the streams of a key soon after the key becomes invalid. A stream also ends when the
+    session or link that opened it expires."""
 
     def __init__(self, mill: Mill, stopping: asyncio.Event, options: StreamOptions | None = None):
         self.options = options or StreamOptions()
@@ -135,7 +139,7 @@ class Streams:
             )
         if follower.is_over:
             return Response(status_code=204)
-        return EventStream(self, follower, show, client.tenant, viewer.key)
+        return EventStream(self, follower, show, viewer)
 
     def check_room(self, tenant: str | None) -> None:
         if self.clients >= self.options.per_process:
@@ -197,15 +201,15 @@ class EventStream(Streamed):
         streams: Streams,
         follower: Follower[Any],
         show: Show | None,
-        tenant: str | None,
-        key: str | None,
+        viewer: Viewing,
     ):
         super().__init__(streams.options.patience, HEADERS)
         self._streams = streams
         self._follower = follower
         self._show = show
-        self._tenant = tenant
-        self.key = key
+        self._tenant = viewer.client.tenant
+        self._ends_at = viewer.ends_at
+        self.key = viewer.key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._streams.entered(self, self._tenant), self._follower:
@@ -215,21 +219,25 @@ class EventStream(Streamed):
         with suppress(TimeoutError):
             async with self._open_until:
                 await send(self._start())
-                await write(send, BEGIN, self.patience)
-                # Accept clients while the process stops: a refused EventSource does not reconnect.
-                while not self._streams.is_stopping and (frames := await self._next()):
-                    for piece in pieces(frames):
-                        await write(send, piece, self.patience)
+                async with asyncio.timeout_at(self._ends_at):
+                    await self._send_events(send)
         if not self._is_gone:
             await write(send, b"", FAREWELL_SECONDS)
+
+    async def _send_events(self, send: Send) -> None:
+        await write(send, BEGIN, self.patience)
+        # Accept clients while the process stops: a refused EventSource does not reconnect.
+        while not self._streams.is_stopping and (frames := await self._next()):
+            for piece in pieces(frames):
+                await write(send, piece, self.patience)
 
     async def _next(self) -> list[bytes]:
         """New events, or a keep-alive if there are none; an empty list after the end of the log."""
         try:
             found = await self._come()
             return [KEEP_ALIVE] if found is None else await self._encode(found)
-        except NotFound:
-            # The batch was deleted. A client that reconnects gets an error.
+        except (NotFound, ErasureInProgress):
+            # The batch was deleted, or the tenant. A client that reconnects gets an error.
             return []
 
     async def _encode(self, entries: list[Entry]) -> list[bytes]:

@@ -62,6 +62,8 @@ class Worker:
         """Runs until no job is due, or for `at_most` seconds; then it drains as after `stop`.
 
         Returns whether no job was due. Jobs that are due later, such as retries, do not count."""
+        if at_most is not None and not at_most > 0:
+            raise InvalidInput(f"at_most must be greater than 0 seconds, not {at_most}.")
         emptied = asyncio.Event()
         timer = None
         if at_most is not None:

@@ -1,6 +1,6 @@
 // Requests to the page's own server.
 
-const CSRF_COOKIE = /(?:^|; )(?:__Host-)?batchmill_csrf=([^;]*)/;
+const CSRF_COOKIE = "batchmill_csrf";
 
 /** An answer other than 2xx, or none at all (`status` 0). */
 export class CallError extends Error {
@@ -26,7 +26,8 @@ export class CallError extends Error {
 export async function call(url, options = {}) {
   const headers = new Headers(options.headers);
   // Only pages of this site can read the cookie, so its value proves where the request is from.
-  const token = document.cookie.match(CSRF_COOKIE)?.[1];
+  // Over https its name has a prefix. A browser may still have a cookie without it from before.
+  const token = cookie(`__Host-${CSRF_COOKIE}`) ?? cookie(CSRF_COOKIE);
   if (token && !["GET", "HEAD"].includes(options.method ?? "GET")) headers.set("X-CSRF-Token", token);
   const answer = await fetch(url, { ...options, headers }).catch((error) => {
     throw error.name === "AbortError" ? error : new CallError(0);
@@ -44,6 +45,10 @@ export function post(url, body = {}, options = {}) {
  * `crypto.randomUUID` exists only on pages that were loaded over TLS. */
 export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function cookie(name) {
+  return document.cookie.split("; ").find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
 /** The JSON of a 2xx answer; `{}` if it has no body. A body that is cut off is no answer. */

@@ -21,10 +21,11 @@ const RESTARTS = ["state_sync", "feed_restarted"];
  *   read(signal)   reads the state from the server; throws an error with `isFinal` false to try again
  *   show(state)    shows the state
  *   last(state)    the id of the last event that the state includes
- *   isOver(state)  whether no more events follow; never, by default
+ *   isOver(state)  whether no more events follow; omit it for a stream that does not end
  *   on             functions by the name of the event, each with the event's data
  *   changed()      is called after one or more events
- *   ends           the names of the events after which there are no more
+ *   ends           the names of the events after which there are no more: without `isOver` none, because a
+ *                  feed continues after the end of a batch
  *   state(name, error)  connecting, live, reconnecting, polling, paused, ended or failed
  */
 export function follow(url, options) {
@@ -41,9 +42,9 @@ class Follower {
   #delay = 2_000;
   #state = null;
 
-  constructor(url, { isOver = () => false, on = {}, changed = () => {}, ends = LAST_EVENTS, state = () => {}, ...required }) {
+  constructor(url, { isOver = null, on = {}, changed = () => {}, ends = isOver ? LAST_EVENTS : [], state = () => {}, ...required }) {
     this.#url = url;
-    this.#options = { isOver, on, changed, ends, state, ...required };
+    this.#options = { isOver: isOver ?? (() => false), on, changed, ends, state, ...required };
     this.restart();
   }
 

@@ -1,0 +1,35 @@
+"""Sends a stored file to a client: whole, in ranges, or by a redirect to an object store."""
+
+from uuid import UUID
+
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+
+from batchmill.domain.artifact import Artifact
+from batchmill.service.download import download_headers, etag, parse_range
+from batchmill.service.links import Viewer
+from batchmill.service.service import of_request
+
+
+async def send_file(request: Request, viewer: Viewer, which: Artifact | UUID) -> Response:
+    """The answer of a route that downloads an artifact. It honours `Range`, `If-Range` and
+    `If-None-Match`, counts the download, and has the service's limits on downloads."""
+    downloads, files = of_request(request).downloads, viewer.client.artifacts
+    downloads.check_room(viewer.client.tenant)
+    record = await files.get(which)
+    headers = request.headers
+    if etag(record) in headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"ETag": etag(record)})
+    part = parse_range(
+        headers.get("range"), record.size, etag=etag(record), if_range=headers.get("if-range")
+    )
+    await files.count_download(record)
+    if native := await files.url_of_record(record):
+        return RedirectResponse(native, 307)
+    chunks = await files.open_record(record, *((part.start, part.stop) if part else ()))
+    return downloads.response(
+        viewer.client.tenant,
+        chunks,
+        headers=download_headers(record, part),
+        status=206 if part else 200,
+    )
