@@ -282,6 +282,15 @@ INVARIANTS = {
         join batchmill.artifact_uses u on u.artifact_id = a.id
         join batchmill.batches b on b.id = u.batch_id
         where a.expires_at < b.expires_at""",
+    "only an item with a job of its own needs a file": """
+        select format('item %s of batch %s has no job but needs artifact %s', d.position,
+            d.batch_id, u.artifact_id)
+        from batchmill.artifact_uses u join batchmill.duplicates d on d.batch_id = u.batch_id
+        where u.items @> d.position""",
+    "the uses of files are deleted with their batch": """
+        select format('batch %s uses artifact %s', u.batch_id, u.artifact_id)
+        from batchmill.artifact_uses u left join batchmill.batches b on b.id = u.batch_id
+        where u.batch_id is not null and b.id is null""",
     "the stored bytes of a tenant match its artifacts": """
         select format('%s has stored %s bytes, its artifacts have %s', tenant, u.bytes, a.bytes)
         from (select tenant, stored_bytes as bytes from batchmill.usage) u

@@ -95,6 +95,36 @@ async def test_collection_stops_after_its_time_limit_and_continues_later(
     assert states(sql) == {}
 
 
+async def test_many_releases_are_applied_in_pieces(
+    mill: Mill, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another batch needs the files, so none of them is removed. The next look follows immediately
+    if time runs out."""
+    monkeypatch.setattr(collector, "PIECE", 10)
+    files = [await mill.artifacts.save("a", b"12345") for _ in range(25)]
+
+    @mill.task
+    async def work(files: list[Artifact]) -> None: ...
+
+    given = [file.reference for file in files]
+    releasing, _ = [await mill.submit(work, [given], delay=3_600) for _ in range(2)]
+    sql.execute(
+        "insert into batchmill.artifact_releases (artifact_id, tenant, batch_id, job_id, position) "
+        "select artifact_id, tenant, batch_id, 1, 0 from batchmill.artifact_uses where batch_id = %s",
+        [releasing.id],
+    )
+    worker = one(sql, "select batchmill.register_worker('w', '1', '{}', 1, 60)")[0]
+    upkeep = Upkeep(mill.engine, worker)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(collector, "LONGEST", 1e-6)
+        assert await upkeep.look() == 0
+    queued = "select count(distinct artifact_id) from batchmill.artifact_releases"
+    assert one(sql, queued) == (15,)
+    assert await upkeep.look() > 0
+    assert one(sql, queued) == (0,)
+    assert states(sql) == {"kept": 25}
+
+
 async def test_a_failed_removal_is_retried_later(
     mill: Mill,
     dsn: str,

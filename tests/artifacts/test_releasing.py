@@ -28,7 +28,7 @@ from tests.library.tools import one, until
 
 QUICK = Retry(attempts=3, base=0, jitter=0)
 BRIEF = WorkerOptions(patience=0.2, lease=3, processes=2)
-RELEASES = "select count(*) from batchmill.artifact_releases"
+QUEUED = "select count(*) from batchmill.artifact_releases"
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +40,11 @@ def check_invariants(sql: psycopg.Connection[Any], files: Path) -> Any:
 @pytest.fixture
 async def given(mill: Mill) -> ArtifactRecord:
     return await mill.artifacts.save("in.txt", b"content")
+
+
+async def releases_applied(sql: psycopg.Connection[Any]) -> None:
+    """An outcome queues its releases, and the upkeep applies them."""
+    await until(lambda: one(sql, QUEUED) == (0,))
 
 
 class Gate:
@@ -94,9 +99,10 @@ async def test_a_file_is_removed_while_its_batch_runs(
     async with mill.running(BRIEF):
         batch = await mill.submit(task, [given.reference])
         await gate.until_arrived(1)
+        async with asyncio.timeout(5):
+            await until(lambda: not list(files_in(files)))
         with pytest.raises(NotFound):
             await mill.artifacts.get(given)
-        await until(lambda: not list(files_in(files)))
         assert (await batch.get()).finished_at is None
         await until(lambda: stored_bytes(sql) == 0)
         gate.is_open.set()
@@ -121,20 +127,21 @@ async def test_a_file_of_several_items_is_kept_until_all_have_released_it(
     async with mill.running(BRIEF):
         batch = await mill.submit(convert, [(n, given.reference) for n in range(3)])
         await gate.until_arrived(2)
-        await until(lambda: one(sql, RELEASES) == (2,))
         gate.is_open.set()
         assert (await batch.wait()).failed == 1
+        await releases_applied(sql)
         assert await mill.artifacts.read(given) == b"content"
         is_fixed = True
         await batch.retry()
         assert (await batch.wait()).completed == 3
+        await releases_applied(sql)
         with pytest.raises(NotFound):
             await mill.artifacts.get(given)
 
 
 @pytest.mark.parametrize("ending", ["raise", "snooze", "retry"])
 async def test_an_attempt_that_ends_otherwise_releases_nothing(
-    mill: Mill, given: ArtifactRecord, ending: str
+    mill: Mill, sql: psycopg.Connection[Any], given: ArtifactRecord, ending: str
 ) -> None:
     @mill.task(retry=QUICK)
     async def convert(job: Job, file: Artifact) -> str:
@@ -152,6 +159,7 @@ async def test_an_attempt_that_ends_otherwise_releases_nothing(
     async with mill.running(BRIEF):
         batch = await mill.submit(convert, [given.reference])
         results = await batch.results()
+        await releases_applied(sql)
         if ending == "raise":
             assert await mill.artifacts.read(given) == b"content"
         else:
@@ -161,7 +169,7 @@ async def test_an_attempt_that_ends_otherwise_releases_nothing(
 
 
 async def test_a_retry_from_the_failed_stage_finds_its_inputs(
-    mill: Mill, given: ArtifactRecord
+    mill: Mill, sql: psycopg.Connection[Any], given: ArtifactRecord
 ) -> None:
     """The first stage releases the upload and hands over what it made of it."""
     is_fixed = False
@@ -181,17 +189,19 @@ async def test_a_retry_from_the_failed_stage_finds_its_inputs(
     async with mill.running(BRIEF):
         batch = await mill.submit(convert, [given.reference])
         assert (await batch.wait()).failed == 1
+        await releases_applied(sql)
         (made,) = [file async for file in mill.artifacts.of_batch(batch.id)]
         assert (made.kind, await mill.artifacts.read(made)) == ("output", b"converted")
         is_fixed = True
         await batch.retry()
         assert (await batch.results()).values == [b"converted"]
+        await releases_applied(sql)
         with pytest.raises(NotFound):
             await mill.artifacts.get(made)
 
 
 async def test_what_the_result_or_the_next_payload_names_is_kept(
-    mill: Mill, given: ArtifactRecord
+    mill: Mill, sql: psycopg.Connection[Any], given: ArtifactRecord
 ) -> None:
     @mill.task
     async def last(job: Job, file: Artifact) -> Artifact:
@@ -206,12 +216,13 @@ async def test_what_the_result_or_the_next_payload_names_is_kept(
     async with mill.running(BRIEF):
         batch = await mill.submit(first, [given.reference])
         (kept,) = (await batch.results()).values
+        await releases_applied(sql)
     assert await mill.artifacts.read(kept) == b"content"
 
 
 @pytest.mark.parametrize("user", ["batch", "job"])
 async def test_a_file_that_other_work_uses_is_kept(
-    mill: Mill, given: ArtifactRecord, gate: Gate, user: str
+    mill: Mill, sql: psycopg.Connection[Any], given: ArtifactRecord, gate: Gate, user: str
 ) -> None:
     @mill.task
     async def convert(job: Job, file: Artifact) -> None:
@@ -224,6 +235,7 @@ async def test_a_file_that_other_work_uses_is_kept(
     async with mill.running(BRIEF):
         batch = await mill.submit(convert, [given.reference])
         await batch.wait()
+        await releases_applied(sql)
     assert await mill.artifacts.read(given) == b"content"
 
 
@@ -243,6 +255,7 @@ async def test_a_job_cannot_release_the_file_of_another_item_of_its_batch(
     async with mill.running(BRIEF):
         batch = await mill.submit(convert, [other.reference, given.reference])
         assert (await batch.results()).values == ["other", "content"]
+        await releases_applied(sql)
         with pytest.raises(NotFound):
             await mill.artifacts.get(given)
 
@@ -261,6 +274,7 @@ async def test_a_job_cannot_release_files_of_others(
     async with mill.running(BRIEF):
         ids = [str(record.id) for record in (given, foreign, loose)]
         await (await mill.submit(convert, [ids])).wait()
+        await releases_applied(sql)
     assert states(sql) == {"kept": 3}
 
 
@@ -284,7 +298,7 @@ async def test_a_single_job_releases_its_file_and_what_it_made(
 
 
 async def test_a_transaction_of_the_handler_releases_its_files(
-    mill: Mill, given: ArtifactRecord
+    mill: Mill, sql: psycopg.Connection[Any], given: ArtifactRecord
 ) -> None:
     @mill.task
     async def convert(job: Job, file: Artifact) -> int:
@@ -295,5 +309,34 @@ async def test_a_transaction_of_the_handler_releases_its_files(
 
     async with mill.running(BRIEF):
         assert await (await mill.enqueue(convert, given.reference)).result() == 7
+        await releases_applied(sql)
+        with pytest.raises(NotFound):
+            await mill.artifacts.get(given)
+
+
+async def test_workers_continue_while_an_open_transaction_names_a_released_file(
+    mill: Mill, dsn: str, sql: psycopg.Connection[Any], given: ArtifactRecord, gate: Gate
+) -> None:
+    @mill.task
+    async def convert(job: Job, file: Artifact) -> None:
+        job.artifacts.release(file)
+
+    @mill.task
+    async def plain(n: int) -> int:
+        return n
+
+    await mill.limits.set("system", slots=20)
+    async with (
+        mill.running(BRIEF),
+        await psycopg.AsyncConnection.connect(dsn) as caller,
+        asyncio.timeout(20),
+    ):
+        batch = await mill.submit(convert, [given.reference], delay=0.5)
+        await mill.submit(gate.task, [given.reference], connection=caller)
+        await batch.wait()
+        assert (await (await mill.submit(plain, range(100))).results()).values == [*range(100)]
+        assert await mill.artifacts.read(given) == b"content"
+        await caller.rollback()
+        await releases_applied(sql)
         with pytest.raises(NotFound):
             await mill.artifacts.get(given)

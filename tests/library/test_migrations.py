@@ -81,6 +81,39 @@ select f.batch_id, e.*, now(), f.expires_on from finished f cross join lateral (
     (2, 'default', 'job_started', f.id, 0, '{"task": "echo", "attempt": 1}'),
     (3, 'default', 'job_completed', f.id, 0, '{"task": "echo", "attempt": 1}')) e;
 """
+# A batch of 600 jobs. The first 300 are finished and have released a file that all items name. The
+# file has another use of unknown items. The first job has also released a file that it made.
+VERSION_19 = """
+set search_path = batchmill;
+insert into batches (id, tenant, task, state, total, completed, created_at, started_at, expires_at,
+    expires_on)
+values ('01234567-89ab-4cde-8f01-23456789abcd', 'default', 'echo', 'processing', 600, 300, now(),
+    now(), '2099-01-02', '2099-01-02');
+insert into lanes (task, tenant, batch_id, ready_at) select task, tenant, id, now() from batches;
+insert into jobs (batch_id, position, lane_id, task, tenant, state, run_at, payload, created_at,
+    expires_on)
+select b.id, n, l.id, 'echo', 'default', 'ready', now(), '1', now(), '2099-01-02'
+from batches b cross join lanes l cross join generate_series(300, 599) n;
+insert into finished (id, batch_id, position, task, tenant, state, priority, run_at, attempt, snoozes,
+    started_at, finished_at, payload, result, created_at, expires_on)
+select nextval('jobs_id_seq'), id, n, 'echo', 'default', 'completed', 0, now(), 1, 0, now(), now(),
+    '1', '1', now(), '2099-01-02'
+from batches cross join generate_series(0, 299) n;
+insert into artifacts (id, tenant, kind, state, job_id, fence, name, media_type, sha256, storage_key,
+    created_at, written_at, expires_at)
+select f.id::uuid, 'default', f.kind, 'kept', j.id, j.id, 'f', 'text/plain', repeat('a', 64), f.id,
+    now(), now(), '2099-01-02'
+from (values ('11111111-0000-4000-8000-000000000000', 'input'),
+    ('22222222-0000-4000-8000-000000000000', 'output')) as f (id, kind)
+left join finished j on f.kind = 'output' and j.position = 0;
+insert into artifact_uses (artifact_id, tenant, batch_id, job_id, items)
+select a.id, 'default', b.id, null, '{[0,600)}'::int4multirange from artifacts a, batches b
+where a.kind = 'input'
+union all select id, 'default', null, 1234567, null from artifacts where kind = 'input';
+insert into artifact_releases (artifact_id, tenant, batch_id, job_id)
+select a.id, 'default', f.batch_id, f.id from artifacts a join finished f
+    on a.kind = 'input' or f.id = a.job_id;
+"""
 OLD_EVENTS = """select batch_id, number, tenant, type, job_id, position, data::text, at, expires_on
     from batchmill.events order by number"""
 
@@ -222,6 +255,19 @@ async def test_a_batch_of_version_1_survives_the_upgrade_and_completes(empty_dsn
             assert numbers == list(range(1, len(numbers) + 1))
             await (await mill.enqueue(echo, 4)).result()
         assert violations(conn) == []
+
+
+async def test_releases_of_version_19_take_effect(empty_dsn: str) -> None:
+    install_old(empty_dsn, 19)
+    with psycopg.connect(empty_dsn, autocommit=True) as conn:
+        conn.execute(VERSION_19)
+        await upgrade(empty_dsn)
+        assert one(conn, "select apply_releases(10)") == (2,)
+        uses = "select block, items::text from artifact_uses order by batch_id, block"
+        assert rows(conn, uses) == [(1, "{[300,512)}"), (2, "{[512,600)}"), (0, None)]
+        states = "select kind, state from artifacts order by kind"
+        assert rows(conn, states) == [("input", "kept"), ("output", "gone")]
+        assert rows(conn, "select from artifact_releases") == []
 
 
 async def test_stored_bytes_of_version_5_are_added_up_by_group(empty_dsn: str) -> None:

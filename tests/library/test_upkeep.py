@@ -12,7 +12,7 @@ import pytest
 
 from batchmill import Item, JobState, Limits, Mill, NotFound, Rate, Retry
 from batchmill.maintenance import retention
-from batchmill.maintenance.upkeep import LEASE, LONGEST, TICK, Upkeep
+from batchmill.maintenance.upkeep import GATHERING, LEASE, LONGEST, TICK, Upkeep
 from batchmill.store.store import EngineStore
 from tests.invariants import violations
 from tests.library.tools import echo_on, later, one, rows, types, until, until_event
@@ -228,6 +228,30 @@ async def test_the_next_check_is_when_a_schedule_is_due(
         assert 0 < await upkeep.look() <= 1
         sql.execute("update batchmill.schedules set next_at = batchmill.clock()")
         assert await upkeep.look() == TICK
+
+
+async def test_many_wake_ups_share_a_check(
+    mill: Mill, engine: Engine, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, jobs that release files would keep the upkeep of every worker busy."""
+    work_on(mill)
+    await mill.register_tasks()
+    looks = 0
+
+    async def look(self: Upkeep) -> float:
+        nonlocal looks
+        looks += 1
+        return LONGEST
+
+    monkeypatch.setattr(Upkeep, "look", look)
+    async with listening(mill, engine.worker("work")) as upkeep:
+        running = asyncio.create_task(upkeep.run())
+        for _ in range(50):
+            sql.execute("select pg_notify('batchmill', 'upkeep')")
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(2 * GATHERING)
+        running.cancel()
+    assert 2 <= looks <= 10
 
 
 async def test_saving_or_resuming_a_schedule_wakes_up_the_upkeep(mill: Mill) -> None:

@@ -88,6 +88,12 @@ BUGS = {
         where state = 'completed'""",
     "the files of a batch do not expire before the batch": """
         update artifacts set expires_at = expires_at - interval '1 second' where kind = 'input'""",
+    "only an item with a job of its own needs a file": """
+        insert into duplicates
+        select u.batch_id, 0, u.tenant, j.id, j.batch_id, j.expires_on
+        from artifact_uses u join jobs j on j.batch_id = u.batch_id""",
+    "the uses of files are deleted with their batch": """
+        update artifact_uses set batch_id = gen_random_uuid()""",
     "the stored bytes of a tenant match its artifacts": """
         update usage set stored_bytes = stored_bytes - 1""",
     "the stored bytes of a group match its tenants": """

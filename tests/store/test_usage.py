@@ -71,6 +71,18 @@ def test_a_refused_outcome_adds_nothing(engine: Engine, worker: int) -> None:
     assert daily(engine) == {("default", "work", "tokens"): 11}
 
 
+def test_of_a_stale_and_a_current_attempt_in_one_block_the_current_one_is_added(
+    engine: Engine, worker: int
+) -> None:
+    batch = engine.batch("work", 1)
+    (stale,) = engine.claim(worker, "work")
+    engine.release(stale)
+    (current,) = engine.claim(worker, "work")
+    ended = [used(outcome.completed(c, "1"), tokens=c.fence) for c in (current, stale)]
+    engine.finish(*ended)
+    assert of_batch(engine, batch) == {"tokens": current.fence}
+
+
 @pytest.mark.parametrize("kind", ["unknown lane", "unknown outcome"])
 def test_an_outcome_that_postgres_refuses_for_another_reason_adds_nothing(
     engine: Engine, worker: int, kind: str

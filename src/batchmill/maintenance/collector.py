@@ -1,5 +1,5 @@
 """Removes orphaned files: those of deleted and expired batches, failed attempts and crashed
-writers."""
+writers, and those that jobs have released."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ AFTER_TROUBLE = 60.0
 
 
 class Collector:
-    """`has_more` is True if there was not enough time to remove all files."""
+    """`has_more` is True if there was not enough time for all files."""
 
     def __init__(self, artifacts: ArtifactStore, storage: Callable[[], Storage]):
         self._artifacts = artifacts
@@ -29,6 +29,10 @@ class Collector:
 
     async def collect(self) -> None:
         until = time.monotonic() + LONGEST
+        self.has_more = True
+        while await self._artifacts.apply_releases(PIECE) == PIECE:
+            if time.monotonic() > until:
+                return
         self.has_more = time.monotonic() >= self._not_before
         while self.has_more:
             orphans = await self._artifacts.orphans(PIECE)

@@ -21,6 +21,8 @@ LEASE = 15.0
 LONGEST = LEASE / 3
 # The pause while leases have lapsed, or while notifications of new schedules are not available.
 TICK = 2.0
+# Jobs that release files send many wake-ups. Those of this time share one check.
+GATHERING = 0.2
 TIDY_EVERY = 60.0
 ERASING_PAUSE = 0.2
 
@@ -50,7 +52,8 @@ class Upkeep:
                     try:
                         seconds = await self.look()
                         backoff.reset()
-                        await wake_up.wait(seconds)
+                        if await wake_up.wait(seconds):
+                            await asyncio.sleep(GATHERING)
                     except Exception as error:
                         if not is_unavailable(error):
                             log.exception("The upkeep failed; retrying.")

@@ -140,6 +140,11 @@ class ArtifactStore:
             found.setdefault(row.pop("position"), []).append(_record(row))
         return found
 
+    async def apply_releases(self, most: int) -> int:
+        """Gives up released files that nothing needs any more. Returns how many files it checked,
+        at most `most`; fewer if no other file can be checked now."""
+        return await self._database.value("apply_releases", most=most)
+
     async def orphans(self, most: int) -> list[Place]:
         """At most `most` files that nothing needs any more."""
         return [Place(**row) for row in await self._database.rows("collect_garbage", most=most)]

@@ -91,6 +91,10 @@ begin
         delete from duplicates where batch_id in (select id from gone)
     ), used as (
         delete from batch_usage where batch_id in (select id from gone)
+    ), named as (
+        delete from artifact_uses where (artifact_id, batch_id, block) in (
+            select artifact_id, batch_id, block from artifact_uses where batch_id in (select id from gone)
+            for update skip locked)
     )
     select count(*) into deleted from gone;
     delete from requests where expires_at < clock();

@@ -1,5 +1,6 @@
 -- Rows of artifacts. The order of locks is: jobs, artifacts, usage, groups. A transaction that holds a group
--- waits for no other lock.
+-- waits for no other lock. A transaction that changes a use of an artifact holds the artifact; expire() in
+-- 61_upkeep.sql skips uses that are locked instead.
 
 -- The tenants `club`, `club/ann` and `club/bob` are one group. The quota of `club` bounds the bytes that they
 -- store together.
@@ -214,8 +215,13 @@ begin atomic
     where strpos(in_text, '"artifact"') > 0;
 end;
 
+-- Large batches may name one file in many items. Their positions are stored in blocks, each of bounded size.
+create or replace function item_block(of_position integer) returns integer
+language sql immutable
+return of_position / 256;
+
 -- Keeps artifacts as long as the batch or job that names them. `positions` are those of the items that name the
--- `ids`. An artifact of another tenant counts as missing.
+-- `ids`, or null for items without a job, which need no file. An artifact of another tenant counts as missing.
 create or replace function take_artifacts(
     ids uuid[], positions integer[], of_tenant text, of_batch uuid, of_job bigint, expiry timestamptz
 ) returns void
@@ -235,10 +241,13 @@ begin
         expires_at = case when kind = 'output' or exists (
             select from artifact_uses where artifact_id = a.id) then greatest(expires_at, expiry) else expiry end
     where id = any (taken);
-    insert into artifact_uses as u (artifact_id, tenant, batch_id, job_id, items)
-    select n.id, of_tenant, of_batch, of_job, range_agg(int4range(n.at, n.at + 1))
-    from unnest(ids, positions) as n (id, at) group by n.id
-    on conflict (artifact_id, batch_id, job_id) do update set items = u.items + excluded.items;
+    insert into artifact_uses as u (artifact_id, tenant, batch_id, job_id, block, items)
+    select n.id, of_tenant, of_batch, of_job, b.block,
+        coalesce(range_agg(int4range(n.at, n.at + 1)) filter (where n.at is not null), '{}')
+    from unnest(ids, positions) as n (id, at)
+    cross join lateral (select coalesce(item_block(n.at), 0) as block) b
+    group by n.id, b.block
+    on conflict (artifact_id, batch_id, job_id, block) do update set items = u.items + excluded.items;
 end $$;
 
 -- Whether all artifacts that a result names still exist.
@@ -294,14 +303,17 @@ begin atomic
 end;
 
 -- Gives up the artifacts of a batch that is being deleted, unless something else uses them, or the batch or job that
--- made them still exists.
+-- made them still exists. The artifacts are locked first: the later statements see the uses of every submit that held
+-- one of them.
 create or replace function give_up_artifacts_of(of_batch uuid) returns void
 language plpgsql as $$
 declare
     ids uuid[] := array(
-        select id from artifacts where batch_id = of_batch
-        union
-        select artifact_id from artifact_uses where batch_id = of_batch);
+        select id from artifacts where id in (
+            select id from artifacts where batch_id = of_batch
+            union
+            select artifact_id from artifact_uses where batch_id = of_batch)
+        order by id for update);
 begin
     delete from artifact_uses where batch_id = of_batch;
     update artifacts a set state = 'gone', collect_at = clock()
@@ -314,19 +326,83 @@ begin
     end if;
 end $$;
 
+-- Applies the releases of up to `most` files, and gives up the files that nothing needs any more. A job needs the files
+-- that it made, and those that its item named when it was submitted. A locked file is left for a later call, because a
+-- submit in an open transaction may name it. Returns the number of files.
+create or replace function apply_releases(most integer) returns integer
+language plpgsql set search_path = batchmill, pg_catalog, pg_temp
+set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off set jit = off as $$
+declare
+    ids uuid[] := array(
+        select f.id from (select distinct artifact_id from artifact_releases order by artifact_id) r
+        cross join lateral (
+            select id from artifacts where id = r.artifact_id and state = 'kept' for update skip locked) f
+        limit most);
+    unneeded uuid[];
+begin
+    with applied as (
+        delete from artifact_releases where artifact_id = any (ids) returning *
+    ), released as (
+        select artifact_id, batch_id, item_block(position) as block,
+            range_agg(int4range(position, position + 1)) as items
+        from applied where batch_id is not null group by artifact_id, batch_id, item_block(position)
+    ), reduced as (
+        update artifact_uses u set items = u.items - r.items from released r
+        where u.artifact_id = r.artifact_id and u.batch_id = r.batch_id and u.block = r.block
+          and u.items && r.items and not u.items <@ r.items
+    ), ended as (
+        delete from artifact_uses u using released r
+        where u.artifact_id = r.artifact_id and u.batch_id = r.batch_id and u.block = r.block
+          and u.items && r.items and u.items <@ r.items
+        returning u.artifact_id
+    ), ended_singles as (
+        delete from artifact_uses u using applied r
+        where u.artifact_id = r.artifact_id and u.batch_id is null and u.job_id = r.job_id
+        returning u.artifact_id
+    ), made as (
+        update artifacts a set is_released = true from applied r
+        -- Not `=`, for which Postgres might look up all files of the job.
+        where a.id = r.artifact_id and a.job_id is not distinct from r.job_id
+        returning a.id
+    )
+    select array(
+        select artifact_id from ended union select artifact_id from ended_singles union select id from made)
+    into unneeded;
+    update artifacts a set state = 'gone', collect_at = clock()
+    where id = any (unneeded) and (job_id is null or is_released) and not exists (
+        select from artifact_uses u where u.artifact_id = a.id and isempty(u.items) is not true);
+    if cardinality(ids) < most then
+        perform forget_releases();
+    end if;
+    return cardinality(ids);
+end $$;
+
+-- Deletes the releases of files that are gone already.
+create or replace function forget_releases() returns void
+language sql
+begin atomic
+    delete from artifact_releases where (artifact_id, id) in (
+        select artifact_id, id from artifact_releases r
+        where not exists (select from artifacts a where a.id = r.artifact_id and a.state = 'kept')
+        for update skip locked);
+end;
+
 -- Whether there are files for the upkeep to remove.
 create or replace function has_garbage() returns boolean
 language sql stable
-return exists (select from artifacts where collect_at <= clock())
+return exists (select from artifact_releases)
+    or exists (select from artifacts where collect_at <= clock())
     or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
     or exists (select from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour');
 
--- Gives up expired files, and files whose last write is an hour ago. Returns up to `most` files that can be
--- removed.
+-- Gives up released and expired files, and files whose last write is an hour ago. Returns up to `most` files that can
+-- be removed.
 create or replace function collect_garbage(most integer) returns table (id uuid, storage_key text)
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
+    -- Processes of schema versions up to 19 do not call this.
+    perform apply_releases(most);
     update artifacts set state = 'gone', collect_at = clock() where id = any (array(
         select id from artifacts where state in ('stored', 'kept') and expires_at <= clock()
         order by expires_at limit most for update skip locked));

@@ -90,6 +90,9 @@ where d.batch_id = %(batch)s and d.position = any (%(positions)s::integer[])
   and a.tenant = d.tenant and a.state = 'kept' and a.expires_at > batchmill.clock()
 order by d.position, a.created_at, a.id
 
+-- name: apply_releases
+select batchmill.apply_releases(%(most)s::integer)
+
 -- name: collect_garbage
 select id, storage_key from batchmill.collect_garbage(%(most)s::integer)
 
