@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 from batchmill.domain.event import Event
-from batchmill.domain.feed import FeedKey, FeedPosition
+from batchmill.domain.feed import BEFORE_ALL, FeedKey, FeedPosition
 from batchmill.engine import Engine
 from batchmill.events.follower import FeedFollower
 from batchmill.events.sharing import patiently
@@ -43,11 +43,14 @@ class Feed:
 
     async def position(self) -> str:
         """The id of the last event, to follow from. Read the batches after this call: nothing is
-        missed then, although the first events may already be part of what was read."""
+        missed then, although the first events may already be part of what was read. It is `0-0` if
+        no batch has joined the feed yet."""
         await self._engine.open()
-        feed, _ = await self._engine.store.feeds.open(self._key)
-        last = await patiently(lambda: self._engine.store.feeds.advance(feed))
-        return str(FeedPosition(feed, last))
+        position = await self._engine.store.feeds.open(self._key)
+        if position == BEFORE_ALL:
+            return str(position)
+        last = await patiently(lambda: self._engine.store.feeds.advance(position.feed))
+        return str(FeedPosition(position.feed, last))
 
     async def follow(self, after: str | None) -> FeedFollower:
         """For `async for`, use `events`."""

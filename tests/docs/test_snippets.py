@@ -58,7 +58,7 @@ def test_programs_run(page: Page, dsn: str, tmp_path: Path) -> None:
 
     The files of a page can import each other. A file that another one imports is not run itself.
     """
-    for block in filter(is_program, page.blocks("python", "sql")):
+    for block in filter(is_program, page.blocks("python", "sql", "js")):
         path = tmp_path / str(block.file)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text)

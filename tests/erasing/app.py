@@ -73,3 +73,5 @@ async def fill(mill: Mill, tenant: str, jobs: int = 20) -> None:
     await mill.limits.set(f"tenant:{tenant}", slots=5)
     await mill.limits.set(f"task:double/tenant:{tenant}", slots=5)
     await mill.engine.schemas[0].rows(mill, "add", tenant=tenant)
+    for feed in (client.feed(), client.feed("to", tenant)):
+        await feed.position()

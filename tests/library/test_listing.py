@@ -1,12 +1,23 @@
 """Listing batches and jobs by filters."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from batchmill import BatchState, InvalidInput, InvalidLimit, JobState, Mill, NotFound, Permanent
-from tests.library.tools import echo_on
+from batchmill import (
+    BatchState,
+    InvalidInput,
+    InvalidLimit,
+    Job,
+    JobState,
+    Mill,
+    NotFound,
+    Permanent,
+    Progress,
+)
+from tests.library.tools import echo_on, until_event
 
 
 def picky_on(mill: Mill) -> Any:
@@ -61,6 +72,28 @@ async def test_jobs_are_listed_by_batch_state_task_and_tenant(mill: Mill) -> Non
     (failed,) = await mill.jobs(state=JobState.FAILED)
     assert (failed.state, failed.code) == (JobState.FAILED, "zero")
     assert (failed.message, failed.batch_id) == ("Zero is refused.", batch.id)
+
+
+async def test_jobs_are_listed_with_their_progress_while_they_run_and_afterwards(
+    mill: Mill,
+) -> None:
+    """Who reads the list, and then follows the batch, gets no event about this progress."""
+    go = asyncio.Event()
+
+    @mill.task
+    async def work(job: Job, n: int) -> None:
+        await job.progress("half", f"Halfway with {n}", 50)
+        await go.wait()
+
+    async with mill.running():
+        batch = await mill.submit(work, [1])
+        await until_event(batch, "job_progress")
+        lists = [await mill.jobs(batch.id), await mill.jobs()]
+        go.set()
+        await batch.wait()
+        lists += [await mill.jobs(batch.id), await mill.jobs()]
+    for (line,) in lists:
+        assert line.progress == Progress("half", "Halfway with 1", 50)
 
 
 async def test_invalid_filters_are_refused(mill: Mill) -> None:

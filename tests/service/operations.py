@@ -21,6 +21,8 @@ BODIES: dict[str, Any] = {
     "/v1/worker/run": {"seconds": 1},
     "/v1/schedules/{name}": {"cron": "0 3 * * *", "task": "double", "payload": 1},
 }
+# A valid request would get a stream that does not end.
+ENDLESS = "/v1/events"
 SYSTEM = ("/healthz", "/readyz", "/v1/version")
 
 
@@ -53,6 +55,8 @@ class Operation:
         for name, value in names.items():
             path = path.replace(f"{{{name}}}", value)
         arguments: dict[str, Any] = {"method": self.method, "url": path}
+        if self.path == ENDLESS:
+            return arguments | {"params": {"after": "not an id"}}
         if self.path == "/v1/artifacts":
             return arguments | {"params": {"name": "a.txt"}, "content": b"text"}
         if self.method in ("POST", "PUT") and self.path in BODIES:

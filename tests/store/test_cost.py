@@ -16,6 +16,7 @@ from batchmill.domain.outcome import Outcome
 from batchmill.store.delivery import Turns, claim_call, finish_call, report_call
 from batchmill.store.queries import queries
 from tests.store.engine import Engine
+from tests.store.test_releases import naming, new_file, releasing
 
 TABLES = ("jobs", "lanes", "batches", "event_blocks", "finished")
 PROGRESS = Progress("reading")
@@ -88,6 +89,22 @@ MORE_JOBS_OF_BATCH = """
     update batchmill.batches b set total = total + n
     from (select batch_id, count(*) as n from more group by batch_id) m
     where b.id = m.batch_id returning total"""
+
+
+MORE_FILES_OF_JOB = """
+    with job as (
+        select * from batchmill.jobs where id = %(job)s
+    ), more as (
+        insert into batchmill.artifacts (id, tenant, kind, state, batch_id, job_id, fence, name,
+            media_type, sha256, storage_key, created_at, written_at, expires_at)
+        select gen_random_uuid(), tenant, 'output', 'kept', batch_id, id, fence, 'f', 'text/plain',
+            repeat('a', 64), format('%%s/%%s', id, n), created_at, created_at, created_at + interval '1 day'
+        from job cross join generate_series(1, %(count)s) n
+        returning *
+    )
+    insert into batchmill.artifact_uses (artifact_id, tenant, batch_id, items)
+    select id, tenant, batch_id, '{[0,1)}' from more"""
+FIRST_FILES = "select id from batchmill.artifacts where job_id = %s order by id limit 10"
 
 
 @pytest.fixture
@@ -182,6 +199,29 @@ def test_a_job_costs_the_same_with_5_000_limits(engine: Engine, worker: int):
     few = pages_when_warm(engine, worker, "work")
     add_batches(engine, 5_000, limit=3)
     assert pages_when_warm(engine, worker, "work") < 1.5 * few
+
+
+@pytest.mark.parametrize(
+    ("query", "call"),
+    [
+        ("submit", {"items": '[{"payload": 1}]', "options": "{}"}),
+        ("submit", {"items": "[1]", "options": '{"bare": true}'}),
+        ("submit_one", {"payload": "1", "options": "{}"}),
+    ],
+    ids=["items with options", "payloads", "one payload"],
+)
+def test_a_submit_costs_the_same_with_5_000_limits(
+    engine: Engine, worker: int, query: str, call: dict[str, Any]
+):
+    def pages_when_warm() -> int:
+        return min(pages_read(engine, query, {"task": "work", **call}) for _ in range(8))
+
+    few = pages_when_warm()
+    engine.conn.execute(
+        "insert into batchmill.limits (name, set_slots) "
+        "select 'batch:' || gen_random_uuid(), 3 from generate_series(1, 5000)"
+    )
+    assert pages_when_warm() < 1.5 * few
 
 
 def test_a_job_costs_the_same_with_5_000_batches_of_a_paused_tenant(engine: Engine, worker: int):
@@ -337,4 +377,50 @@ def test_a_step_of_a_cancel_costs_the_same_in_a_batch_of_100_000(engine: Engine,
             step = {"batch": batch, "after": -1, "most": 100}
             pages_read(engine, "cancel_step", step)
             read.append(pages_read(engine, "cancel_step", step | {"after": 100}))
+    assert read[1] < 1.5 * read[0]
+
+
+@pytest.mark.timeout(300)
+def test_a_release_costs_the_same_if_20_000_items_name_the_file(engine: Engine, worker: int):
+    """All but a few of the jobs have released the file already."""
+    read = []
+    for count in (200, 20_000):
+        file = new_file(engine)
+        engine.batch("work", [naming(file)] * count)
+        last: list[Claim] = []
+        while claims := engine.claim(worker, "work", want=1_000):
+            *claims, first = claims
+            last.append(first)
+            engine.finish(*(releasing(c, file) for c in claims))
+            engine.call("apply_releases", 100)
+        engine.conn.execute("vacuum batchmill.artifact_releases, batchmill.artifact_uses")
+        call = finish_call([releasing(last[0], file)])
+        ended = pages_read(engine, "finish_with_records", call)
+        applied = pages_read(engine, "apply_releases", {"most": 100})
+        read.append(ended + applied)
+        engine.finish(*(releasing(c, file) for c in last[1:]))
+    assert read[1] < 1.5 * read[0]
+
+
+def test_a_release_costs_the_same_if_the_job_has_20_000_files(engine: Engine, worker: int):
+    """By the statistics, each job has one file."""
+
+    def claim_with_files(count: int) -> Claim:
+        engine.batch("work", 1)
+        (claim,) = engine.claim(worker, "work", want=1)
+        engine.conn.execute(MORE_FILES_OF_JOB, {"job": claim.id, "count": count})
+        return claim
+
+    engine.drain(worker, "work")
+    for _ in range(200):
+        engine.complete(claim_with_files(1))
+    engine.conn.execute("analyze")
+    read = []
+    for count in (1_000, 20_000):
+        claim = claim_with_files(count)
+        files = [row[0] for row in engine.rows(FIRST_FILES, claim.id)]
+        with engine.conn.transaction(force_rollback=True):
+            engine.finish(releasing(claim, *files))
+            read.append(pages_read(engine, "apply_releases", {"most": 100}))
+        engine.complete(claim)
     assert read[1] < 1.5 * read[0]

@@ -6,6 +6,7 @@ import signal
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, suppress
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,10 +14,12 @@ import httpx
 import psycopg
 import pytest
 
-from batchmill import Batch, Feed, FeedEvent, InvalidInput, Job, Mill, Permanent, Retry
-from batchmill.domain.feed import NO_BATCH, RESTARTED
-from tests.library.tools import echo_on, one, rows
-from tests.postgres import PgBouncer, with_database
+from batchmill import Batch, Feed, FeedEvent, InvalidInput, Job, Mill, NotFound, Permanent, Retry
+from batchmill.domain.feed import NO_BATCH, RESTARTED, FeedKey, FeedPosition
+from batchmill.events import log
+from batchmill.store.feeds import Seen
+from tests.library.tools import echo_on, one, rows, until
+from tests.postgres import PgBouncer, Server, create_database, with_database
 from tests.streams.processes import ServerProcess
 from tests.streams.work import log_of, working
 
@@ -110,10 +113,67 @@ async def test_a_feed_has_only_batches_with_its_label_and_of_its_tenant(mill: Mi
     assert await whole(mill.feed("upload", "none")) == []
 
 
-@pytest.mark.parametrize("label", [("upload", None), (None, "u-1"), ("", ""), ("", "x")])
+@pytest.mark.parametrize("label", [("upload", None), (None, "u-1"), ("", ""), ("", "x"), ("x", "")])
 def test_a_feed_needs_both_parts_of_a_label(mill: Mill, label: tuple[Any, Any]) -> None:
     with pytest.raises(InvalidInput):
         mill.feed(*label)
+
+
+@pytest.mark.parametrize("text", ["x" * 501, "x" * 3_000, "a\0b", "a\ud800b", 7])
+def test_a_label_that_no_batch_can_have_is_refused(mill: Mill, text: Any) -> None:
+    for label in (("upload", text), (text, "u-1")):
+        with pytest.raises(InvalidInput, match="1 to 500 characters") as refused:
+            mill.feed(*label)
+        assert len(str(refused.value)) < 250
+
+
+async def test_the_longest_label_of_a_feed_can_be_stored(mill: Mill) -> None:
+    """Random characters, because Postgres compresses others."""
+    chance = random.Random(1)
+    label, value = (
+        "".join(chr(chance.randint(0x4E00, 0x9FFF)) for _ in range(n)) for n in (400, 500)
+    )
+    with pytest.raises(InvalidInput, match="2600 are allowed"):
+        mill.feed(label, value)
+    label = label[: (2_600 - 500 * 3 - len("default")) // 3]
+    batches = await finished(mill, 1, labels={label: value})
+    assert numbers(await whole(mill.feed(label, value))) == await expected(batches)
+
+
+# Feeds without batches
+
+
+async def test_a_feed_without_batches_stores_nothing_until_the_first_one_joins(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    stored = "select count(*) from batchmill.feeds"
+    async with working(mill) as gate:
+        feed = mill.feed(*LABEL)
+        position = await feed.position()
+        following = [asyncio.create_task(read(feed, 4, after)) for after in (None, position)]
+        await mill.submit(gate.task, [1], labels={"upload": "u-2"}, delay=3_600)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await read(feed, 1)
+        assert (position, one(sql, stored)) == ("0-0", (0,))
+        batch = await mill.submit(gate.task, [1], labels=LABELS)
+        gate.release(1)
+        for found in await asyncio.gather(*following):
+            assert numbers(found) == {batch.id: [1, 2, 3, 4]}
+            assert found == await read(feed, 4, after=position)
+            assert found[1:] == await read(feed, 3, after=found[0].id)
+    assert one(sql, stored) == (1,)
+
+
+async def test_a_position_in_a_feed_whose_batches_are_gone_restarts_it(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    (batch,) = await finished(mill, 1, labels=LABELS)
+    before = await mill.feed(*LABEL).position()
+    await batch.delete()
+    sql.execute("delete from batchmill.feeds")
+    (restarted,) = await read(mill.feed(*LABEL), 1, after=before)
+    assert (restarted.id, restarted.event.type) == ("0-0", RESTARTED)
 
 
 # Batches that join, return and leave
@@ -260,6 +320,36 @@ async def test_a_feed_that_nobody_reads_is_deleted_and_can_be_read_again(
     assert numbers(again[1:]) == await expected(batches)
 
 
+async def test_a_feed_that_is_followed_counts_as_read(
+    mill: Mill, sql: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await finished(mill, 1, labels=LABELS)
+    await mill.feed(*LABEL).position()
+    sql.execute("update batchmill.feeds set used_at = used_at - interval '2 hours'")
+    monkeypatch.setattr(log, "IDLE_SECONDS", 0.1)
+    last = await mill.feed(*LABEL).position()
+    sql.execute("update batchmill.feeds set used_at = used_at - interval '2 hours'")
+    following = asyncio.create_task(read(mill.feed(*LABEL), 1, after=last))
+    await until(
+        lambda: one(sql, "select used_at > now() - interval '1 hour' from batchmill.feeds")[0]
+    )
+    following.cancel()
+
+
+async def test_readers_of_a_feed_that_is_deleted_get_an_error(
+    mill: Mill, sql: psycopg.Connection[Any]
+) -> None:
+    await finished(mill, 1, labels=LABELS)
+    feed = mill.feed(*LABEL)
+    last = await feed.position()
+    with await feed.follow(last) as follower:
+        waiting = asyncio.create_task(follower.next())
+        await asyncio.sleep(0)
+        sql.execute("delete from batchmill.feeds")
+        with pytest.raises(NotFound):
+            await waiting
+
+
 async def test_a_feed_without_news_writes_nothing(mill: Mill, sql: psycopg.Connection[Any]) -> None:
     await finished(mill, 3, labels=LABELS)
     feed = mill.feed(*LABEL)
@@ -321,10 +411,75 @@ async def test_a_feed_works_without_notifications_behind_pgbouncer(
         working(mill) as gate,
         mill.on(with_database(bouncer.dsn, dsn.rsplit("/", 1)[1])) as pooled,
     ):
-        following = asyncio.create_task(read(pooled.feed(*LABEL), 8))
-        batch = await mill.submit(gate.task, [1, 2], labels=LABELS)
+        other = await stack_mill(pooled)
+        following = [asyncio.create_task(read(each.feed(*LABEL), 16)) for each in (pooled, other)]
+        batches: list[Batch] = []
+        for _ in range(2):
+            batches.append(await mill.submit(gate.task, [1, 2], labels=LABELS))
+            gate.release(2)
+            await batches[-1].wait()
+        # The numbers that one process has given are news for the other one.
+        first, second = await asyncio.gather(*following)
+        await other.close()
+        assert first == second
+        assert numbers(first) == {batch.id: [*range(1, 9)] for batch in batches}
+
+
+async def test_the_search_for_news_finds_every_change_once(mill: Mill) -> None:
+    feeds, key = mill.engine.store.feeds, FeedKey.of("default", *LABEL)
+
+    async def changes(known: FeedPosition, since: Seen | None) -> tuple[bool, Seen]:
+        news = await feeds.news([known], [], {"default"}, since)
+        assert news.changed <= {known.feed}
+        return bool(news.changed), news.seen
+
+    echo = echo_on(mill)
+    first = await mill.submit(echo, [1], labels=LABELS)
+    feed, _ = await feeds.open(key)
+    known = FeedPosition(feed, await feeds.advance(feed))
+    seen = (await feeds.news([known], [], {"default"}, None)).seen
+    # A new batch, events of a batch that has joined, and numbers that another process has given.
+    await mill.submit(echo, [1], labels=LABELS, delay=3_600)
+    found, seen = await changes(known, seen)
+    assert found and await feeds.advance(feed) == known.number
+    found, seen = await changes(known, seen)
+    assert not found
+    async with mill.on().running():
+        await first.wait()
+    assert (await changes(known, seen))[0]
+    last = await feeds.advance(feed)
+    assert last > known.number
+    assert (await changes(known, seen))[0]
+    assert not (await changes(FeedPosition(feed, last), seen))[0]
+    # A snapshot of another server says nothing.
+    other = seen._replace(server=seen.server - timedelta(hours=1))
+    assert [
+        (await feeds.news([], [], {"default"}, each)).is_exact for each in (seen, other, None)
+    ] == [True, False, False]
+
+
+@pytest.mark.parametrize("end", ["restart", "kill"])
+async def test_a_feed_continues_after_a_restart_of_postgres(own_server: Server, end: str) -> None:
+    mill = Mill(create_database(own_server.dsn, "feeds"), migrate=True)
+    async with working(mill) as gate:
+        first = await mill.submit(gate.task, [1], labels=LABELS)
+        gate.release(1)
+        await first.wait()
+        following = asyncio.create_task(read(mill.feed(*LABEL), 10))
+        awaiting = asyncio.create_task(read(mill.feed("upload", "u-2"), 5))
+        await read(mill.feed(*LABEL), 5)
+        if end == "kill":
+            await asyncio.to_thread(own_server.kill)
+            await asyncio.to_thread(own_server.start)
+        else:
+            await asyncio.to_thread(own_server.restart)
+        second, third = [
+            await mill.submit(gate.task, [1], labels={"upload": value}) for value in ("u-1", "u-2")
+        ]
         gate.release(2)
-        assert numbers(await following) == {batch.id: [*range(1, 9)]}
+        each = [*range(1, 6)]
+        assert numbers(await following) == {first.id: each, second.id: each}
+        assert numbers(await awaiting) == {third.id: each}
 
 
 # Over HTTP
@@ -385,3 +540,10 @@ async def test_a_malformed_id_is_answered_with_an_error(mill: Mill, dsn: str) ->
     async with ServerProcess(dsn) as server, httpx.AsyncClient() as http:
         answer = await http.get(f"{server.url}/feed", headers={"Last-Event-ID": "x"})
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+
+
+async def test_a_long_label_is_refused_without_internals(mill: Mill, dsn: str) -> None:
+    async with ServerProcess(dsn) as server, httpx.AsyncClient() as http:
+        answer = await http.get(f"{server.url}/feed?label=upload&value={'x' * 3_000}")
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+        assert answer.json()["detail"].startswith("The label of a feed must be 1 to 500 characters")

@@ -129,3 +129,4 @@ class JobLine:
     run_seconds: float | None
     code: str | None
     message: str | None
+    progress: Progress | None

@@ -1,6 +1,5 @@
 """A cache of recently used chunks of event logs."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Hashable
 
@@ -9,6 +8,7 @@ from batchmill.events.chunk import Chunk
 from batchmill.events.entry import Entry
 from batchmill.events.log import Log, LogPage
 from batchmill.events.sharing import Shared, patiently
+from batchmill.store.shares import Share
 
 Key = tuple[Hashable, int]
 
@@ -23,7 +23,7 @@ class ChunkCache:
     def __init__(self) -> None:
         self._chunks: OrderedDict[Key, Chunk] = OrderedDict()
         self._reads: Shared[Key, Chunk] = Shared()
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._room = Share(AT_ONCE, AT_ONCE, is_patient=True)
 
     async def get(self, log: Log, place: int) -> Chunk:
         """Returns a chunk to which no events are added any more."""
@@ -47,7 +47,7 @@ class ChunkCache:
 
     async def _read(self, log: Log, place: int) -> Chunk:
         async def read() -> LogPage:
-            async with self._room:
+            async with self._room.taken(log.tenant):
                 return await log.read(begin, chunk.SIZE)
 
         begin = place * chunk.SIZE

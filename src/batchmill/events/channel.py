@@ -10,9 +10,10 @@ from batchmill.events import chunk
 from batchmill.events.cache import ChunkCache
 from batchmill.events.chunk import Chunk, place_after
 from batchmill.events.entry import Entry
-from batchmill.events.log import BatchLog, Log, LogPage
+from batchmill.events.log import BatchLog, FeedLog, Log, LogPage
 from batchmill.events.sharing import Shared, patiently
 from batchmill.store.listen import Listener, WakeUp
+from batchmill.store.shares import Share
 
 # The first event of a burst goes out at once, and the following ones together. Waking a follower
 # costs much more than sending it more events.
@@ -25,7 +26,7 @@ class Source:
 
     listener: Listener
     cache: ChunkCache
-    looks: asyncio.Semaphore
+    looks: Share
     states: Shared[UUID, tuple[int, Entry]]
 
 
@@ -35,6 +36,8 @@ class Channel:
 
     def __init__(self, source: Source, log: Log, last_number: int):
         self.log = log
+        # The key of the log changes if it is a feed that is created later.
+        self.key = log.key
         self.followers = 0
         self._source = source
         # The last number read here, and the highest number known to exist.
@@ -45,8 +48,9 @@ class Channel:
         self._trouble: Exception | None = None
         self._moved = asyncio.Event()
         self._wake_up = WakeUp()
+        self._must_watch = False
         self._topics: dict[str, ExitStack] = {}
-        self._reading = asyncio.create_task(self._run(), name=f"batchmill.events {log.key}")
+        self._reading = asyncio.create_task(self._run(), name=f"batchmill.events {self.key}")
 
     @property
     def is_broken(self) -> bool:
@@ -100,12 +104,13 @@ class Channel:
             self.fail(error)
 
     async def _read_watched(self) -> None:
+        self._must_watch = False
         # Watch before the read, so that events committed after the read wake this channel.
         if self._source.listener.can_listen:
             self._subscribe(await patiently(self._watch))
         loop = asyncio.get_running_loop()
         until = loop.time() + self.log.watch_seconds
-        while (left := until - loop.time()) > 0:
+        while not self._must_watch and (left := until - loop.time()) > 0:
             while await self._look():
                 pass
             await self._rest()
@@ -166,11 +171,11 @@ class Channel:
             self._topics[topic].enter_context(self._source.listener.subscribe(topic, self._wake_up))
 
     async def _watch(self) -> set[str]:
-        async with self._source.looks:
+        async with self._source.looks.taken(self.log.tenant):
             return await self.log.watch()
 
     async def _read_on(self) -> LogPage:
-        async with self._source.looks:
+        async with self._source.looks.taken(self.log.tenant):
             return await self.log.read(self._head, chunk.SIZE)
 
 
@@ -191,3 +196,18 @@ class BatchChannel(Channel):
     async def _read_state(self) -> tuple[int, Entry]:
         state = await patiently(lambda: self.log.batches.state(self.log.batch_id))
         return state.number, Entry.of_batch(state)
+
+
+class FeedChannel(Channel):
+    """The channel of a feed. The hub finds out whether batches have joined the feed."""
+
+    log: FeedLog
+
+    @property
+    def last_number(self) -> int:
+        return self._known
+
+    def look_again(self) -> None:
+        """Triggers a watch, which includes the batches that have joined, and a read."""
+        self._must_watch = True
+        self._wake_up.set()

@@ -6,9 +6,9 @@ from typing import Generic, Self, TypeVar
 from uuid import UUID
 
 from batchmill.domain.batch import BatchRecord
-from batchmill.events.channel import BatchChannel, Channel
+from batchmill.events.channel import BatchChannel, Channel, FeedChannel
 from batchmill.events.entry import Entry
-from batchmill.events.log import GONE, FeedLog
+from batchmill.events.log import GONE
 
 AnyChannel = TypeVar("AnyChannel", bound=Channel)
 
@@ -62,12 +62,8 @@ class BatchFollower(Follower[BatchChannel]):
         return [entry]
 
 
-class FeedFollower(Follower[Channel]):
+class FeedFollower(Follower[FeedChannel]):
     """A feed does not end: batches may join it at any time."""
-
-    def __init__(self, entering: AbstractContextManager[Channel], log: FeedLog, after: int):
-        super().__init__(entering, after)
-        self._log = log
 
     async def next(self) -> list[Entry]:
         """If `number` is beyond the end of the feed, it returns the event `feed_restarted`, and
@@ -75,7 +71,7 @@ class FeedFollower(Follower[Channel]):
         while await self._channel.has_more(self.number):
             if not (found := await self._channel.after(self.number)):
                 self.number = 0
-                return [self._log.restarted()]
+                return [self._channel.log.restarted()]
             self.number += len(found)
             if shown := [entry for entry in found if entry.event is not GONE]:
                 return shown

@@ -10,26 +10,28 @@ from uuid import UUID
 from batchmill.domain.feed import FeedKey, FeedPosition
 from batchmill.errors import MillClosed
 from batchmill.events.cache import ChunkCache
-from batchmill.events.channel import BatchChannel, Channel, Source
+from batchmill.events.channel import BatchChannel, Channel, FeedChannel, Source
 from batchmill.events.follower import BatchFollower, FeedFollower
 from batchmill.events.log import BatchLog, FeedLog, Log
+from batchmill.events.polling import FeedPoll
 from batchmill.events.sharing import Shared, end, patiently
 from batchmill.store.batches import BatchStore
 from batchmill.store.feeds import FeedStore
 from batchmill.store.listen import Listener
+from batchmill.store.shares import Share
 
 log = logging.getLogger("batchmill.events")
 
 POLL = 1.0
 POLL_WITHOUT_NOTIFY = 0.25
-# Out of a pool of ten connections, so that other callers get some too.
+# Out of a pool of ten connections, so that other callers get some too. Tenants take turns.
 LOOKS_AT_ONCE = 3
 JOINS_AT_ONCE = 4
 # Many clients reconnect, or fetch the end of a batch, at the same time. A channel stays open this
 # long without followers, so that they share its events.
 LINGER = 2.0
-# Beyond the end of every feed.
-UNKNOWN = 2**62
+# Callers that act for all tenants take turns with single tenants.
+ALL_TENANTS = "*"
 
 AnyChannel = TypeVar("AnyChannel", bound=Channel)
 
@@ -37,15 +39,18 @@ AnyChannel = TypeVar("AnyChannel", bound=Channel)
 class Hub:
     """Opens one channel for each followed log, which reads each event once for all followers.
 
-    One query for all batches runs every second, in case a notification was lost. It runs four times
-    a second where notifications are not available, for example through PgBouncer.
+    One query for all batches and one for all feeds run every second: a notification may be lost,
+    and batches join feeds without one. They run four times a second where notifications are not
+    available, for example through PgBouncer.
     """
 
     def __init__(self, batches: BatchStore, feeds: FeedStore, listener: Listener):
         self._batches = batches
         self._feeds = feeds
-        self._source = Source(listener, ChunkCache(), asyncio.Semaphore(LOOKS_AT_ONCE), Shared())
-        self._joins = asyncio.Semaphore(JOINS_AT_ONCE)
+        looks = Share(LOOKS_AT_ONCE, LOOKS_AT_ONCE, is_patient=True)
+        self._source = Source(listener, ChunkCache(), looks, Shared())
+        self._joins = Share(JOINS_AT_ONCE, JOINS_AT_ONCE, is_patient=True)
+        self._feed_poll = FeedPoll(feeds)
         self._channels: dict[Hashable, Channel] = {}
         self._polling: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[Any]] = set()
@@ -60,19 +65,18 @@ class Hub:
             # delay other callers.
             batch = await viewer.get(batch_id)
         else:
-            async with self._joins:
+            async with self._joins.taken(ALL_TENANTS):
                 batch = await self._batches.get(batch_id)
-        log = BatchLog(self._batches, batch.id)
+        log = BatchLog(self._batches, batch.id, batch.tenant)
         return BatchFollower(self._channel(BatchChannel, log, batch.last_event), batch, after)
 
     async def follow_feed(self, key: FeedKey, after: FeedPosition | None) -> FeedFollower:
         """Follows a feed from the beginning, or after an event."""
-        async with self._joins:
+        async with self._joins.taken(key.tenant):
             last = await self._feeds.open(key)
-        seconds = POLL if self._source.listener.can_listen else POLL_WITHOUT_NOTIFY
-        log = FeedLog(self._feeds, last.feed, seconds)
-        number = 0 if after is None else after.number if after.feed == last.feed else UNKNOWN
-        return FeedFollower(self._channel(Channel, log, last.number), log, number)
+        log = FeedLog(self._feeds, key, last.feed)
+        number = after.number_in(last.feed) if after else 0
+        return FeedFollower(self._channel(FeedChannel, log, last.number), number)
 
     @contextmanager
     def _channel(
@@ -118,8 +122,8 @@ class Hub:
 
     def _shut(self, channel: Channel) -> None:
         self._end_later(channel.close())
-        if self._channels.get(channel.log.key) is channel:
-            del self._channels[channel.log.key]
+        if self._channels.get(channel.key) is channel:
+            del self._channels[channel.key]
         if not self._channels and self._polling is not None:
             self._polling.cancel()
             self._end_later(self._polling)
@@ -140,9 +144,12 @@ class Hub:
                 )
 
     async def _look_at_all(self) -> None:
-        # The channels of feeds poll by themselves.
         asked = [key for key in self._channels if isinstance(key, UUID)]
-        seen = await self._batches.last_events(asked)
+        seen = await self._batches.last_events(asked) if asked else {}
         for batch_id in asked:
             if (channel := self._channels.get(batch_id)) is not None:
                 channel.note_last_number(seen.get(batch_id))
+        await self._feed_poll.look_at(self._feed_channels)
+
+    def _feed_channels(self) -> list[FeedChannel]:
+        return [each for each in self._channels.values() if isinstance(each, FeedChannel)]

@@ -1,5 +1,6 @@
 """What a channel reads: the log of a batch, or a feed."""
 
+import random
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from batchmill.domain.event import Event
-from batchmill.domain.feed import NO_BATCH, RESTARTED, FeedPosition
+from batchmill.domain.feed import NO_BATCH, RESTARTED, FeedKey, FeedPosition
 from batchmill.events.entry import Entry
 from batchmill.store import topics
 from batchmill.store.batches import BatchStore
@@ -15,6 +16,9 @@ from batchmill.store.feeds import FeedStore
 
 # Postgres forgets after a minute that a batch is watched.
 WATCH_SECONDS = 20.0
+# A feed without open batches has nothing to watch. It is read now and then, because one that nobody
+# reads is deleted after a week.
+IDLE_SECONDS = 3_600.0
 # Takes the place of an event in a feed whose batch was deleted. Followers leave it out.
 GONE = Event(NO_BATCH, 0, "", None, None, {}, datetime.min.replace(tzinfo=UTC))
 
@@ -33,6 +37,8 @@ class Log(Protocol):
     @property
     def key(self) -> Hashable: ...
     @property
+    def tenant(self) -> str: ...
+    @property
     def watch_seconds(self) -> float: ...
 
     async def watch(self) -> set[str]:
@@ -48,6 +54,7 @@ class Log(Protocol):
 class BatchLog:
     batches: BatchStore
     batch_id: UUID
+    tenant: str
     watch_seconds: float = WATCH_SECONDS
 
     @property
@@ -64,22 +71,41 @@ class BatchLog:
         return LogPage(page.last_event, page.is_finished, entries)
 
 
-@dataclass(frozen=True)
+@dataclass
 class FeedLog:
-    """New batches join without a notification. So it is watched, and read, at short intervals."""
+    """New batches join without a notification: see `FeedPoll`. `feed_id` is 0 until the first one
+    has joined, because then the feed does not exist."""
 
     feeds: FeedStore
+    feed: FeedKey
     feed_id: int
-    watch_seconds: float
+    has_open_batches: bool = False
 
     @property
-    def key(self) -> int:
-        return self.feed_id
+    def key(self) -> int | FeedKey:
+        return self.feed_id or self.feed
+
+    @property
+    def tenant(self) -> str:
+        return self.feed.tenant
+
+    @property
+    def watch_seconds(self) -> float:
+        if self.has_open_batches:
+            return WATCH_SECONDS
+        # Random, because many feeds may have been opened at once.
+        return random.uniform(0.5, 1) * IDLE_SECONDS
 
     async def watch(self) -> set[str]:
-        return {topics.batch_events(id) for id in await self.feeds.watch(self.feed_id)}
+        if not await self._exists():
+            return set()
+        found = await self.feeds.watch(self.feed_id)
+        self.has_open_batches = bool(found)
+        return {topics.batch_events(id) for id in found}
 
     async def read(self, after: int, count: int) -> LogPage:
+        if not await self._exists():
+            return LogPage(0, False, [])
         page = await self.feeds.events(self.feed_id, after, count)
         found = dict(page.events)
         numbers = range(after + 1, min(after + count, page.last_number) + 1)
@@ -89,6 +115,11 @@ class FeedLog:
     def restarted(self) -> Entry:
         event = Event(NO_BATCH, 0, RESTARTED, None, None, {}, datetime.now(UTC))
         return self._entry(event, 0)
+
+    async def _exists(self) -> bool:
+        if not self.feed_id:
+            self.feed_id = (await self.feeds.open(self.feed)).feed
+        return self.feed_id != 0
 
     def _entry(self, event: Event, number: int) -> Entry:
         return Entry(event, number, str(FeedPosition(self.feed_id, number)))

@@ -265,6 +265,7 @@ class JobSummary(Record):
     finished_at: datetime | None
     code: str | None
     message: str | None
+    progress: Progress | None
 
 
 class Jobs(BaseModel):

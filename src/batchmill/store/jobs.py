@@ -122,13 +122,14 @@ def _line(row: dict[str, Any]) -> JobLine:
     row.pop("upto", None)
     row.pop("is_last", None)
     row["state"] = JobState(row["state"])
+    row["progress"] = progress_of(row["progress"])
     return JobLine(**row)
 
 
 def _record(row: dict[str, Any]) -> JobRecord:
     row["state"] = JobState(row["state"])
     row["error"] = error_of(row["error"])
-    row["progress"] = Progress(**row["progress"]) if row["progress"] else None
+    row["progress"] = progress_of(row["progress"])
     row["labels"] = shown_labels(row["labels"])
     row["attempts"] = row["attempts"] or []
     return JobRecord(**row)
@@ -136,6 +137,10 @@ def _record(row: dict[str, Any]) -> JobRecord:
 
 def value_of(text: str | None) -> Any:
     return None if text is None else from_json(text)
+
+
+def progress_of(progress: dict[str, Any] | None) -> Progress | None:
+    return Progress(**progress) if progress else None
 
 
 def error_of(error: dict[str, Any] | None) -> JobError | None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
+from apps.components.tasks import NAMES, fetch
 from tests.apps.processes import Application
 from tests.postgres import Server, create_database, drop_database
 
@@ -18,6 +19,11 @@ class Components(Application):
         """The path of a new batch, whose stages take `seconds` each."""
         answer = await self.post(f"/api/batches?seconds={seconds}")
         return f"/api/batches/{answer.json()['id']}"
+
+    async def start_labelled_batch(self, **labels: str) -> str:
+        """The id of a new batch with one short job."""
+        body = {"task": fetch.name, "items": [{"name": NAMES[0], "seconds": 0}], "labels": labels}
+        return (await self.post("/mill/v1/batches", body)).json()["id"]
 
 
 @pytest.fixture(scope="session")

@@ -194,6 +194,31 @@ async def test_a_session_sends_its_token_with_requests_that_change_something(
     assert "x-csrf-token" not in (await read.value).headers
 
 
+@pytest.mark.parametrize(
+    ("cookies", "token"),
+    [
+        ("batchmill_csrf=old; __Host-batchmill_csrf=new", "new"),
+        ("__Host-batchmill_csrf=new; other=1; batchmill_csrf=old", "new"),
+        ("not_batchmill_csrf=bad; batchmill_csrf=a=b", "a=b"),
+        ("not_batchmill_csrf=bad", None),
+    ],
+)
+async def test_a_cookie_from_before_a_change_to_https_is_not_sent_as_token(
+    opened: Page, cookies: str, token: str | None
+) -> None:
+    """The page is not loaded over https, so the cookies are replaced."""
+    async with opened.expect_request("**/api/batches") as sent:
+        await opened.evaluate(
+            """async (cookies) => {
+                Object.defineProperty(document, "cookie", { get: () => cookies });
+                const { post } = await import("/components/http.js");
+                await post("/api/batches");
+            }""",
+            cookies,
+        )
+    assert (await sent.value).headers.get("x-csrf-token") == token
+
+
 @pytest.mark.parametrize("width", [320, 360, 768])
 async def test_nothing_is_wider_than_the_screen(opened: Page, width: int) -> None:
     await opened.set_viewport_size({"width": width, "height": 740})

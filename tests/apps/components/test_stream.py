@@ -5,6 +5,7 @@ import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -27,6 +28,18 @@ FOLLOW = """async (path) => {
         last: (state) => state.last_event,
         isOver: (state) => state.is_over,
         on: new Proxy({}, { get: () => (event) => seen.push(event.number) }),
+        state: (name) => states.push(name),
+    });
+}"""
+# Records the batches that have ended.
+FOLLOW_FEED = """async (url) => {
+    const { follow } = await import("/components/stream.js");
+    Object.assign(window, { ended: [], states: [] });
+    window.stream = follow(url, {
+        read: async () => ({}),
+        show: () => {},
+        last: () => "0-0",
+        on: { batch_completed: (event) => ended.push(event.batch_id) },
         state: (name) => states.push(name),
     });
 }"""
@@ -199,6 +212,21 @@ async def test_a_page_continues_after_an_id_without_data_and_survives_its_own_mi
     await follower.until_state("ended")
     assert await follower.get("seen") == [5, 8, 10]
     assert asked[1:] == ["7", "9"]
+
+
+async def test_a_page_that_follows_a_feed_continues_after_the_end_of_a_batch(
+    follower: Follower,
+) -> None:
+    label = str(uuid4())
+    url = f"/mill/v1/events?label=upload&value={label}"
+    await follower.page.goto(follower.proxy.url)
+    await follower.page.evaluate(FOLLOW_FEED, url)
+    batches: list[str] = []
+    for _ in range(2):
+        batches.append(await follower.server.start_labelled_batch(upload=label))
+        await follower.until(f"ended.includes('{batches[-1]}')")
+    assert await follower.get("ended") == batches
+    assert await follower.get("states") == ["connecting", "live"]
 
 
 async def test_a_state_sync_makes_the_page_read_the_state_again(follower: Follower) -> None:

@@ -1,4 +1,4 @@
-"""The event stream of a batch."""
+"""The event streams of a batch and of several batches."""
 
 from typing import Any
 from uuid import UUID
@@ -19,7 +19,8 @@ EVENT = {
     "properties": {
         "id": {
             "type": "string",
-            "description": "The number of the event, starting at 1, without gaps.",
+            "description": "Send it as `Last-Event-ID` to continue after this event. In the stream "
+            "of a batch, it is the number of the event, starting at 1, without gaps.",
         },
         "event": {"type": "string", "description": "The type of the event, such as job_completed."},
         "data": {"type": "string", "description": "The whole event, as a JSON object."},
@@ -30,7 +31,9 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
         "description": "The log after that event: first the existing events, then new ones.",
         "content": {"text/event-stream": {"schema": EVENT}},
     },
-    204: {"description": "The batch has ended, and there are no more events. Do not reconnect."},
+}
+NO_MORE: dict[int | str, dict[str, Any]] = {
+    204: {"description": "The batch has ended, and there are no more events. Do not reconnect."}
 }
 
 
@@ -39,13 +42,26 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     name="batchmill.follow_batch",
     summary="Follow Batch",
     response_class=Response,
-    responses=ANSWERS,
+    responses=ANSWERS | NO_MORE,
 )
 async def follow_batch(
     streams: EventStreams, viewer: ByKeyOrLink, id: UUID, after: LastEventId
 ) -> Response:
     """Follows a batch with Server-Sent Events until it ends. A signed link replaces a key."""
     return await streams.follow(viewer, id, after)
+
+
+@router.get("/events", response_class=Response, responses=ANSWERS)
+async def follow_batches(
+    streams: EventStreams,
+    caller: Reader,
+    after: LastEventId,
+    label: schemas.Name | None = None,
+    value: schemas.Name | None = None,
+) -> Response:
+    """Follows all batches of the tenant with Server-Sent Events, or those with one label, also
+    batches that are submitted later. The stream does not end."""
+    return await streams.follow(caller, caller.client.feed(label, value), after)
 
 
 @router.post("/batches/{id}/events/link")

@@ -5,20 +5,37 @@
 -- reader gives the next numbers of the feed to all events that it sees, and stores which. All readers, in any
 -- process and at any time, then see the same order. Only feeds that are read cost anything.
 
--- The feed of a tenant for all its batches, or for those with one label. Creates it if it does not exist.
+-- The feed of a tenant for all its batches, or for those with one label. Creates it if it does not exist. Null if it
+-- does not exist and has no batches: a caller can name any label, and must not create rows with that.
 create or replace function open_feed(of_tenant text, of_label text, of_value text) returns feeds
 language plpgsql as $$
 declare
     feed feeds;
 begin
+    perform refuse_erased(of_tenant);
     loop
         select * into feed from feeds where tenant = of_tenant and label = of_label and value = of_value;
-        exit when feed.id is not null;
+        exit when feed.id is not null or not has_batches(of_tenant, of_label, of_value);
         insert into feeds (tenant, label, value, used_at)
         values (of_tenant, of_label, of_value, date_trunc('hour', clock()))
         on conflict do nothing;
     end loop;
     return feed;
+end $$;
+
+-- A plan for any label would expect a match soon, and read all batches if there is none. The statistics know whether
+-- few batches have the label, or the tenant has few batches.
+create or replace function has_batches(of_tenant text, of_label text, of_value text) returns boolean
+language plpgsql stable
+set search_path = batchmill, pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_custom_plan as $$
+begin
+    if of_label = '' then
+        return exists (select from batches where tenant = of_tenant);
+    end if;
+    return exists (
+        select from batches
+        where labels @> jsonb_build_object(of_label, of_value) and labels <> '{}' and tenant = of_tenant);
 end $$;
 
 -- Gives numbers to the new events of a feed. Returns the last number, or null if the feed does not exist.
@@ -31,6 +48,7 @@ begin
     if feed.id is null or not has_news(feed) then
         return feed.last_number;
     end if;
+    perform refuse_erased(feed.tenant);
     -- One call at a time. Another one that waited here finds the events numbered.
     select * into feed from feeds where id = of_feed for update;
     perform open_batches_of(feed);
@@ -123,20 +141,65 @@ begin atomic
       and b.id = f.batch_id and b.finished_at is not null and b.last_event = f.upto;
 end;
 
--- Requests notifications of the events of the open batches for the next minute. Returns these batches. A row
--- that is locked is left for the next call.
+-- Opens the batches that have joined the feed, and requests notifications of the events of all its open batches for
+-- the next minute. Returns these batches. A row that is locked is left for the next call.
 create or replace function watch_feed(of_feed bigint, most integer) returns uuid[]
 language plpgsql as $$
 declare
-    open uuid[] := array(
-        select batch_id from feed_batches where feed_id = of_feed and is_open order by batch_id limit most);
+    open uuid[];
 begin
+    perform advance_feed(of_feed);
+    open := array(
+        select batch_id from feed_batches where feed_id = of_feed and is_open order by batch_id limit most);
     update batches set watched_until = clock() + interval '60 s'
     where id = any (array(
         select id from batches
         where id = any (open) and (watched_until is null or watched_until < clock() + interval '30 s')
         order by id for no key update skip locked));
     return open;
+end $$;
+
+-- What may have changed since an earlier call, for all feeds that a process follows: `known` ones with their last
+-- numbers, and `awaited` labels, whose feeds do not exist yet. `changed` feeds have new batches or events or do not exist
+-- any more. `joined` are the places of the awaited labels that a batch has now. `is_exact` is false if the snapshot of the
+-- earlier call is not of this server, or is null. As in open_batches_of(), the snapshot must be that of the search, so
+-- this is one statement. It runs every second, so it allows only one plan.
+create or replace function feed_news(
+    known bigint[], numbers bigint[], awaited_tenants text[], awaited_labels text[], awaited_values text[],
+    of_tenants text[], since pg_snapshot, since_server timestamptz,
+    out seen pg_snapshot, out server timestamptz, out is_exact boolean, out changed bigint[], out joined bigint[]
+)
+language plpgsql stable
+set search_path = batchmill, pg_catalog, pg_temp
+set enable_seqscan = off set max_parallel_workers_per_gather = 0 set jit = off as $$
+begin
+    with begun as materialized (
+        select distinct b.tenant, part.label, part.value
+        from batches b
+        cross join lateral (
+            select '' as label, '' as value
+            union all
+            select * from jsonb_each_text(case jsonb_typeof(b.labels) when 'object' then b.labels else '{}' end)
+        ) part
+        where b.tenant = any (of_tenants) and b.begun_by >= pg_snapshot_xmin(since)
+          and not pg_visible_in_snapshot(b.begun_by, since)
+    )
+    select pg_current_snapshot(), pg_postmaster_start_time(),
+        coalesce(pg_postmaster_start_time() = since_server
+            and pg_snapshot_xmax(since) <= pg_snapshot_xmax(pg_current_snapshot()), false),
+        array(
+            select f.id from begun join feeds f using (tenant, label, value)
+            union all
+            select k.id from unnest(known, numbers) as k (id, number) left join feeds f on f.id = k.id
+            where f.last_number is distinct from k.number
+            union all
+            select o.feed_id from feed_batches o join batches b on b.id = o.batch_id
+            where o.feed_id = any (known) and o.is_open and (b.last_event > o.upto or b.finished_at is not null)),
+        array(
+            select a.place from unnest(awaited_tenants, awaited_labels, awaited_values)
+                with ordinality as a (tenant, label, value, place)
+            join begun using (tenant, label, value))
+    into seen, server, is_exact, changed, joined;
 end $$;
 
 -- Deletes feeds that nobody has read for a week; reading one again creates it anew. Also deletes rows of batches

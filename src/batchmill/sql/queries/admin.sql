@@ -205,22 +205,22 @@ order by created_at desc, id desc
 -- built-in task only if the caller names the task.
 select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at, started_at,
     finished_at, extract(epoch from coalesce(finished_at, batchmill.clock()) - started_at)::float8
-        as run_seconds, error ->> 'code' as code, error ->> 'message' as message
+        as run_seconds, error ->> 'code' as code, error ->> 'message' as message, progress
 from (
     (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
-        started_at, null::timestamptz as finished_at, null::jsonb as error
+        started_at, null::timestamptz as finished_at, null::jsonb as error, progress
      from batchmill.jobs
      where %(state)s::text is null or %(state)s in ('ready', 'scheduled', 'running')
      order by id desc limit %(cap)s::bigint)
     union all
     (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
-        started_at, finished_at, error
+        started_at, finished_at, error, progress
      from batchmill.finished
      where state = 'failed' and (%(state)s::text is null or %(state)s = 'failed')
      order by finished_at desc limit %(cap)s::bigint)
     union all
     (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
-        started_at, finished_at, error
+        started_at, finished_at, error, progress
      from batchmill.finished
      where state <> 'failed' and (%(state)s::text is null or %(state)s in ('completed', 'cancelled'))
      order by id desc limit %(cap)s::bigint)
@@ -236,14 +236,14 @@ order by id desc limit %(count)s::bigint
 with seen as materialized (
     select * from (
         (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
-            started_at, null::timestamptz as finished_at, null::jsonb as error
+            started_at, null::timestamptz as finished_at, null::jsonb as error, progress
          from batchmill.jobs
          where (%(state)s::text is null or %(state)s in ('ready', 'scheduled', 'running'))
            and batch_id = %(batch)s and position > %(after)s::bigint
          order by position limit %(look)s::bigint)
         union all
         (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
-            started_at, finished_at, error
+            started_at, finished_at, error, progress
          from batchmill.finished
          where (%(state)s::text is null or %(state)s = 'completed')
            and batch_id = %(batch)s and position > %(after)s::bigint
@@ -251,7 +251,7 @@ with seen as materialized (
          order by position limit %(look)s::bigint)
         union all
         (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
-            started_at, finished_at, error
+            started_at, finished_at, error, progress
          from batchmill.finished
          where %(state)s::text = 'failed' and state = 'failed'
            and batch_id = %(batch)s and position > %(after)s::bigint
@@ -259,7 +259,7 @@ with seen as materialized (
          order by position limit %(look)s::bigint)
         union all
         (select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at,
-            started_at, finished_at, error
+            started_at, finished_at, error, progress
          from batchmill.finished
          where %(state)s::text = 'cancelled' and state = 'cancelled'
            and batch_id = %(batch)s and position > %(after)s::bigint
@@ -272,7 +272,7 @@ from (select max(position) as upto, count(*) < %(look)s::bigint as is_last from 
 left join (
     select id, batch_id, position, task, tenant, state, priority, attempt, run_at, created_at, started_at,
         finished_at, extract(epoch from coalesce(finished_at, batchmill.clock()) - started_at)::float8
-            as run_seconds, error ->> 'code' as code, error ->> 'message' as message
+            as run_seconds, error ->> 'code' as code, error ->> 'message' as message, progress
     from seen
     where (%(state)s::text is null or state::text = %(state)s)
       and (%(task)s::text is null or task = %(task)s)

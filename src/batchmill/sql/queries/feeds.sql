@@ -7,6 +7,11 @@ select batchmill.advance_feed(%(feed)s::bigint)
 -- name: watch_feed
 select batchmill.watch_feed(%(feed)s::bigint, %(most)s::integer)
 
+-- name: feed_news
+select seen::text, server, is_exact, changed, joined from batchmill.feed_news(
+    %(feeds)s::bigint[], %(numbers)s::bigint[], %(owners)s::text[], %(labels)s::text[], %(values)s::text[],
+    %(tenants)s::text[], %(seen)s::pg_snapshot, %(server)s::timestamptz)
+
 -- name: feed_events
 -- `shift` is the difference between the numbers in the feed and those in the batch.
 select once.before + e.place + part.shift as feed_number, part.batch_id,
