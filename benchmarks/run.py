@@ -14,7 +14,7 @@ from benchmarks.servers import Servers
 from benchmarks.system import SYSTEMS, System
 
 SCENARIOS = [
-    *("enqueue", "drain", "limited", "pickup", "overhead"),
+    *("enqueue", "single", "drain", "limited", "pickup", "overhead"),
     *("growth", "snapshot", "streams", "idle", "memory", "loaded", "recovery"),
 ]
 RESULTS = Path(__file__).parent / "results"

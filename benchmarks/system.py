@@ -21,6 +21,7 @@ from benchmarks.servers import Servers
 from benchmarks.systems import catalog
 
 FOLDER = Path(__file__).parent / "systems"
+ALTERNATING = FOLDER / "batchmill" / "alternating.py"
 OURS = ("batchmill", "raw")
 
 
@@ -55,12 +56,17 @@ class System:
         )
 
     @property
+    def python(self) -> str:
+        """The interpreter of one of our systems."""
+        return sys.executable if self.home is None else str(self.home / "bin" / "python")
+
+    @property
     def command(self) -> list[str]:
         if self.home is not None:
             adapter = self.home / "source" / "benchmarks" / "systems" / "batchmill" / "adapter.py"
-            return [str(self.home / "bin" / "python"), str(adapter)]
+            return [self.python, str(adapter)]
         if self.is_ours:
-            return [sys.executable, str(FOLDER / self.name / "adapter.py")]
+            return [self.python, str(FOLDER / self.name / "adapter.py")]
         return catalog.command(self.name)
 
 
@@ -95,8 +101,16 @@ class Deployment:
 
     def run(self, action: str, **options: Any) -> dict[str, Any]:
         """Runs a command of the adapter; returns the last line that it prints."""
+        return self._output([*self.system.command, action, *flags(options)])
+
+    def run_program(self, program: Path, **options: Any) -> dict[str, Any]:
+        """Runs a program of this commit with the system's interpreter; returns the last line that
+        it prints. The program runs with batchmill at another commit too."""
+        return self._output([self.system.python, str(program), *flags(options)])
+
+    def _output(self, command: list[str]) -> dict[str, Any]:
         done = subprocess.run(
-            [*self.system.command, action, *flags(options)],
+            command,
             env=self._environment,
             stdout=subprocess.PIPE,
             text=True,

@@ -17,7 +17,7 @@ from collections.abc import (
 from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, Self, TypedDict, TypeGuard, TypeVar
 
 from pydantic_core import to_json
 
@@ -25,6 +25,7 @@ from batchmill.domain.limits import check_count
 from batchmill.domain.notification import written_targets
 from batchmill.domain.priority import checked_priority
 from batchmill.domain.task import Place, Task
+from batchmill.domain.text import checked_text
 from batchmill.errors import IdempotencyConflict, InvalidInput, InvalidPayload
 from batchmill.store import foreign
 from batchmill.store.submissions import SubmissionStore
@@ -36,6 +37,8 @@ CALL_BYTES = 1_000_000
 HANDFUL = 100
 LONGEST = 86_400 * 3_660
 MOST_LABELS = 64
+# Options of a batch that `submit_one` does not take.
+NOT_FOR_ONE = frozenset({"limit", "on_finish", "notify", "idempotency_key"})
 # Years that Python, JSON clients and Postgres can all represent.
 YEARS = range(1970, 9_000)
 
@@ -134,6 +137,10 @@ async def send_on(
     caller may go on with the transaction.
     """
     with submission.traced():
+        if submission.is_for_one(items):
+            call = with_trace(submission.only_call(items[0]))
+            submission.learn(await foreign.submit_one_on(connection, call))
+            return
         async with aclosing(submission.calls(items)) as calls:
             first = with_trace(await anext(calls))
             undoing = foreign.savepoint(connection) if submission.is_split else nullcontext()
@@ -159,6 +166,9 @@ async def send(
     large = isinstance(items, Blocks) and items.large
     key = submission.idempotency_key
     with submission.traced():
+        if submission.is_for_one(items):
+            submission.learn(await store.submit_one(with_trace(submission.only_call(items[0]))))
+            return
         async with aclosing(submission.calls(items, gives_way=True)) as calls:
             first = None if large else await anext(calls)
             if first is not None and not submission.is_split and key is None:
@@ -207,7 +217,9 @@ class Submission:
         self._task = task
         self._acting = _acting(acting)
         self._options = written_options(options)
-        self._digest = hashlib.sha256(to_json([task.name, self._options]))
+        self._digest = hashlib.sha256()
+        if "idempotency_key" in self._options:
+            self._digest.update(to_json([task.name, self._options]))
         self._earlier_digest: str | None = None
         self._payloads: list[str] = []
         self._options_at: dict[int, str] = {}
@@ -268,6 +280,24 @@ class Submission:
         items = f"[{','.join(self._item_texts())}]"
         self._payloads, self._options_at, self._size = [], {}, 0
         return {"task": self._task.name, "items": items, "options": to_json(options).decode()}
+
+    def is_for_one(self, items: Iterable[Any] | AsyncIterable[Any]) -> TypeGuard[Sequence[Any]]:
+        """Whether the batch has one payload, and nothing that the function `submit_one` cannot
+        store."""
+        return (
+            isinstance(items, list | tuple)
+            and len(items) == 1
+            and not isinstance(items[0], Item | Slow)
+            and self._task.key is None
+            and self._options.keys().isdisjoint(NOT_FOR_ONE)
+        )
+
+    def only_call(self, payload: Any) -> dict[str, Any]:
+        """The call of `submit_one`."""
+        text = self._dumped(payload)
+        self._count = 1
+        options = self._options | _checks(self._task) | self._acting
+        return {"task": self._task.name, "payload": text, "options": to_json(options).decode()}
 
     async def calls(
         self, items: Iterable[Any] | AsyncIterable[Any], *, gives_way: bool = False
@@ -385,9 +415,11 @@ def _written(name: str, value: Any) -> Any:
                 raise InvalidInput(
                     f"A batch or job can have at most {MOST_LABELS} labels, not {len(value)}."
                 )
-            return {_text_of("A label", k): _text_of("A label", v) for k, v in value.items()}
+            return {
+                checked_text("A label", k): checked_text("A label", v) for k, v in value.items()
+            }
         case "tenant" | "idempotency_key" | "dedup_key" | "cache_key" | "key" | "schedule":
-            return _text_of(name, value)
+            return checked_text(name, value)
         case _:
             raise InvalidInput(f'There is no option "{name}".')
 
@@ -416,15 +448,3 @@ def _task_name(value: Task[..., Any] | str) -> str:
     if not isinstance(name, str):
         raise InvalidInput(f"on_finish must be a task or the name of a task, not {value!r}.")
     return name
-
-
-def _text_of(name: str, value: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= 500 or not _is_storable(value):
-        raise InvalidInput(
-            f"{name} must be 1 to 500 characters that Postgres can store, not {value!r}."
-        )
-    return value
-
-
-def _is_storable(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)

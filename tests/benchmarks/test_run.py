@@ -48,6 +48,11 @@ def check_figures_are_plausible(samples: Samples) -> None:
     for name in COMPARED:
         assert set(samples[name]) == set(SYSTEMS)
         assert all(1 < speed < 10_000_000 for speeds in samples[name].values() for speed in speeds)
+    assert list(samples["single-latency"])[:2] == [
+        "batchmill: single job",
+        "batchmill: batch of one",
+    ]
+    assert all(0.1 < ratio < 100 for (ratio,) in samples["single-ratio"].values())
     assert list(samples["snapshot-steady"]) == ["before", "during", "after"]
     assert list(samples["claim-by-waiting-jobs-p95"]) == ["100", "200"]
 

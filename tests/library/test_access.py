@@ -32,6 +32,7 @@ READING = {"clock", "duplicates_of", "is_builtin", "named_artifacts", "page_end"
 ACTING = {
     *(
         "submit",
+        "submit_one",
         "hold_request",
         "enqueue",
         "cancel_batch",

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from batchmill import Client, ConfigurationError, InvalidInput, Mill, NotFound
+from batchmill import Client, ConfigurationError, InvalidInput, Mill, NotFound, UnknownTask
 from batchmill.store import migrate
 from tests.invariants import violations
 from tests.library.tools import echo_on, one, rows, until_event
@@ -19,6 +19,16 @@ TENANT_TABLES = """
               and p.polqual is not null and p.polwithcheck is not null)
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant'
     where c.relnamespace = 'batchmill'::regnamespace and c.relkind in ('r', 'p')"""
+
+RECORD_ROLES = """
+    create table roles (n serial, role text, tenant text);
+    create function record_role() returns trigger language plpgsql as $$
+    begin
+        insert into public.roles (role, tenant)
+        values (current_setting('role'), coalesce(current_setting('batchmill.tenant', true), ''));
+        return null;
+    end $$;
+    create trigger record_role after insert on batchmill.jobs for each row execute function record_role()"""
 
 
 @pytest.mark.all_partitions
@@ -155,9 +165,25 @@ async def test_a_tenant_cannot_claim_jobs_or_change_limits(mill: Mill) -> None:
             await call
 
 
+async def test_a_tenant_submits_in_its_role(mill: Mill, sql: psycopg.Connection[Any]) -> None:
+    sql.execute(RECORD_ROLES)
+    ada, echo = mill.as_tenant("ada"), echo_on(mill)
+    await ada.submit(echo, [1])
+    await ada.enqueue(echo, 2)
+    await mill.submit(echo, [3])
+    assert rows(sql, "select role, tenant from roles order by n") == [
+        ("batchmill_tenant", "ada"),
+        ("batchmill_tenant", "ada"),
+        ("none", ""),
+    ]
+
+
 async def test_the_role_of_a_tenant_does_not_stay_on_a_connection(mill: Mill) -> None:
     async with two_tenants(mill) as (ada, _, hers, his):
         await ada.batch(hers.id).get()
+        await ada.enqueue("echo", 4)
+        with pytest.raises(UnknownTask):
+            await ada.submit("missing", [5])
         assert (await mill.batch(his.id).get()).tenant == "bob"
         current = "select current_user <> 'batchmill_tenant' as is_whole"
         async with mill.database.connection() as conn:

@@ -78,6 +78,10 @@ class Engine:
         query = "select batchmill.submit(%s, %s::json, %s::jsonb)"
         return self.value(query, task, json([item(i) for i in items]), json(options))
 
+    def submit_one(self, task: str, payload: Any, **options: Any) -> UUID:
+        query = "select batchmill.submit_one(%s, %s::json, %s::jsonb)"
+        return UUID(self.value(query, task, json(payload), json(options))["batch_id"])
+
     def batch(self, task: str, items: int | Iterable[Any], **options: Any) -> UUID:
         items = range(items) if isinstance(items, int) else items
         return UUID(self.submit(task, items, **options)["batch_id"])

@@ -62,6 +62,7 @@ PROVIDERS: dict[str, dict[str, Any]] = {
 }
 
 tasks = st.sampled_from(sorted(TASKS.keys() - NOTIFIERS))
+tasks_without_keys = tasks.filter(lambda task: not TASKS[task].get("keyed"))
 tenants = st.sampled_from(["ann", "bob"])
 keys = st.sampled_from(["k1", "k2", "k3"])
 delays = st.sampled_from([0, 5, 60])
@@ -162,6 +163,12 @@ class EngineMachine(RuleBasedStateMachine):
         else:
             if UUID(answer["batch_id"]) not in self.batches:
                 self.batches.append(UUID(answer["batch_id"]))
+        self.check()
+
+    @rule(task=tasks_without_keys, tenant=tenants, priority=st.integers(-1, 1), delay=delays)
+    def submit_one(self, task: str, tenant: str, priority: int, delay: int) -> None:
+        options = {"tenant": tenant, "priority": priority, "delay": delay, "expires_in": 86_400}
+        self.batches.append(self.engine.submit_one(task, 1, **options))
         self.check()
 
     @rule(data=st.data(), task=tasks, tenant=tenants)

@@ -216,6 +216,47 @@ async def test_idle_connections_are_closed_after_a_while(
     await pool.close()
 
 
+async def test_the_time_in_use_does_not_count_as_idle(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "IDLE_SECONDS", 0.2)
+    await used(pool)
+    conn = await pool.take()
+    await asyncio.sleep(0.3)
+    await pool.give_back(conn)
+    returned_at = monotonic()
+    async with asyncio.timeout(10):
+        while not conn.closed:
+            await asyncio.sleep(0.01)
+    assert monotonic() - returned_at >= 0.2
+    await pool.close()
+
+
+async def test_one_task_closes_idle_connections(pool: Pool) -> None:
+    await used(pool)
+    tasks = pool._tasks.copy()
+    for _ in range(5):
+        await used(pool)
+    assert len(tasks) == 1
+    assert pool._tasks == tasks
+    await pool.close()
+
+
+async def test_only_a_connection_that_needs_no_check_is_taken_at_once(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pool.take_trusted() is None
+    conn = await used(pool)
+    assert pool.take_trusted() is conn
+    assert pool.take_trusted() is None
+    await pool.give_back(conn)
+    monkeypatch.setattr(pools, "TRUSTED_SECONDS", 0.0)
+    assert pool.take_trusted() is None
+    assert await pool.take() is conn
+    await pool.give_back(conn)
+    await pool.close()
+
+
 async def test_a_connection_is_closed_when_it_is_returned_to_a_closed_pool(
     pool: Pool,
 ) -> None:

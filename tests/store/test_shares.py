@@ -230,5 +230,19 @@ async def test_a_statement_that_takes_too_long_is_cancelled(mill: Mill, kind: Ki
     assert await answers(ada)
 
 
+async def test_a_submit_that_waits_too_long_is_cancelled(
+    mill: Mill, sql: psycopg.Connection
+) -> None:
+    echo = echo_on(mill)
+    await mill.register_tasks()
+    ada = mill.as_tenant("ada", timeouts=Timeouts(0.05, long=60))
+    with sql.transaction():
+        sql.execute("lock table batchmill.jobs")
+        for submit in (lambda: ada.submit(echo, [1]), lambda: ada.enqueue(echo, 1)):
+            with pytest.raises(StatementTimeout):
+                await submit()
+    assert one(sql, "select count(*) from batchmill.jobs") == (0,)
+
+
 def test_all_long_queries_exist():
     assert queries().keys() >= LONG_QUERIES

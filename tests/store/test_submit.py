@@ -11,6 +11,7 @@ import pytest
 from psycopg import sql
 
 from batchmill import Mill
+from batchmill.domain.limits import Limits
 from batchmill.errors import PayloadTooLarge
 from tests.store.engine import Engine
 from tests.store.rivals import Rival
@@ -335,6 +336,84 @@ def test_a_result_that_is_cached_during_a_submit_loses_no_job(
         submit = Rival(lambda: engine.submit("work", items)).wait_until_blocked(engine)
         other.complete(claim)
     assert submit.result()["total"] == 1
+
+
+# A batch of one.
+
+# Times are compared with the time of the submit, because two submits have different ones.
+STORED = """
+    select to_jsonb(b) - array['id', 'created_at', 'expires_at', 'begun_by']
+            || jsonb_build_object('kept_for', b.expires_at - b.created_at),
+        to_jsonb(l) - array['id', 'batch_id', 'ready_at']
+            || jsonb_build_object('due_in', l.ready_at - b.created_at),
+        to_jsonb(j) - array['id', 'batch_id', 'lane_id', 'run_at', 'created_at']
+            || jsonb_build_object('due_in', j.run_at - b.created_at, 'is_in_lane', j.lane_id = l.id)
+    from batchmill.batches b join batchmill.lanes l on l.batch_id = b.id
+    join batchmill.jobs j on j.batch_id = b.id where b.id = %s"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"tenant": "ann", "labels": {"from": "psql"}, "expires_in": 3_600},
+        {"priority": 5, "delay": 60},
+    ],
+    ids=lambda options: ", ".join(options) or "plain",
+)
+@pytest.mark.parametrize("slots", [None, 2], ids=["unlimited", "per_batch"])
+def test_a_batch_of_one_stores_the_same_rows_as_other_batches(
+    engine: Engine, slots: int | None, options: dict[str, Any]
+):
+    engine.task("work", limits=Limits(per_batch=slots))
+    one = engine.submit_one("work", {"a": 1}, **options)
+    bare = engine.call("submit", "work", '[{"a": 1}]', json.dumps({"bare": True, **options}))
+    for other in (bare["batch_id"], engine.batch("work", [{"payload": {"a": 1}}], **options)):
+        assert engine.rows(STORED, one) == engine.rows(STORED, other)
+
+
+def test_a_batch_of_one_runs_and_finishes(engine: Engine, worker: int):
+    batch = engine.submit_one("work", "alone")
+    (claim,) = engine.claim(worker, "work")
+    assert (claim.batch_id, claim.position, claim.payload) == (str(batch), 0, '"alone"')
+    engine.complete(claim)
+    events = "select type from batchmill.events where batch_id = %s order by number"
+    assert [type for (type,) in engine.rows(events, batch)] == [
+        "batch_started",
+        "job_started",
+        "job_completed",
+        "batch_completed",
+    ]
+
+
+def test_an_open_transaction_with_a_batch_of_one_blocks_no_other_jobs(
+    sessions: Sessions, engine: Engine, worker: int
+):
+    caller = sessions()
+    with caller.conn.transaction():
+        caller.submit_one("work", "open")
+        engine.submit_one("work", "other")
+        assert engine.drain(worker, "work") == 1
+    assert engine.drain(worker, "work") == 1
+
+
+def test_a_batch_of_one_is_checked_like_other_batches(engine: Engine):
+    engine.task("keyed", keyed=True)
+    engine.task("work", payload_limit=10)
+    with refused(
+        "BM001",
+        'No task "nope" is registered. Check the name, or start a worker that has the task.',
+    ):
+        engine.submit_one("nope", 1)
+    with refused("BM002", 'The task "keyed" declares a key, so its jobs need one.'):
+        engine.submit_one("keyed", 1)
+    with refused("BM003", "The payload has 13 bytes; the limit is 10."):
+        engine.submit_one("work", "x" * 11)
+    with refused("BM002", "priority must be from -32768 to 32767, not 40000."):
+        engine.submit_one("work", 1, priority=40_000)
+    with refused("BM002", "submit_one does not take these options: limit, notify. Use submit."):
+        engine.submit_one("work", 1, notify=["a@example.org"], limit=3)
+    assert is_empty(engine)
 
 
 # Refused input.

@@ -22,6 +22,7 @@ from batchmill.submission import (
     BatchOptions,
     Blocks,
     Item,
+    Slow,
     Submission,
     enqueue_call,
     send,
@@ -123,7 +124,7 @@ class FakeStore:
         answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]],
         on_begin: Callable[[bool], None] = lambda large: None,
     ):
-        self.submit = answer
+        self.submit = self.submit_one = answer
         self._on_begin = on_begin
 
     async def submit_part(self, _: None, call: dict[str, Any]) -> dict[str, Any]:
@@ -176,6 +177,63 @@ def test_an_invalid_item_cancels_the_call_in_flight(
     with pytest.raises(InvalidPayload, match="item 5"):
         send_to(FakeStore(answer), [0, 1, 2, 3, 4, "five"])
     assert log == ["ended [0,1]", "ended [2,3]"]
+
+
+def made_by_store(items: Any, **options: Unpack[BatchOptions]) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the calls that reach the store, each with the name of its function."""
+    calls: list[tuple[str, dict[str, Any]]] = []
+
+    async def submit(call: dict[str, Any]) -> dict[str, Any]:
+        calls.append(("submit", call))
+        return {"batch_id": "b"}
+
+    async def submit_one(call: dict[str, Any]) -> dict[str, Any]:
+        calls.append(("submit_one", call))
+        return {"batch_id": "b"}
+
+    store = FakeStore(submit)
+    store.submit_one = submit_one
+    send_to(store, items, **options)
+    return calls
+
+
+@pytest.mark.parametrize("items", [[7], (7,)])
+def test_one_payload_has_a_function_of_its_own(items: Iterable[int]):
+    ((function, call),) = made_by_store(items, tenant="ann", priority=3)
+    assert function == "submit_one"
+    assert (call["task"], call["payload"]) == ("double", "7")
+    assert json.loads(call["options"]) == {"tenant": "ann", "priority": 3, "checked": True}
+
+
+@pytest.mark.parametrize(
+    ("items", "options"),
+    [
+        ([7, 8], {}),
+        (iter([7]), {}),
+        ([Item(7, priority=1)], {}),
+        ([7], {"limit": 1}),
+        ([7], {"on_finish": "double"}),
+        ([7], {"notify": "a@example.org"}),
+        ([7], {"idempotency_key": "k"}),
+    ],
+)
+def test_all_other_batches_are_sent_to_submit(items: Iterable[Any], options: BatchOptions):
+    assert [function for function, _ in made_by_store(items, **options)] == ["submit"]
+
+
+def test_an_item_that_takes_many_steps_to_read_is_awaited():
+    async def given_to(take: Callable[[Any], Any]) -> None:
+        await asyncio.sleep(0)
+        take(7)
+
+    ((_, call),) = made_by_store([Slow(given_to)])
+    assert call["items"] == "[7]"
+
+
+def test_one_invalid_payload_is_refused_with_its_number():
+    with pytest.raises(InvalidPayload) as refused:
+        made_by_store(["seven"])
+    assert refused.value.path == "item 0: $"
 
 
 @pytest.mark.parametrize(("items", "large"), [(range(2), False), (range(3), True)])

@@ -36,7 +36,10 @@ TRIES = 5
 
 # The parameters of these are sent separately from the statement text, because Postgres logs the
 # text of a statement that fails.
-WITH_PAYLOADS = frozenset({"submit", "enqueue", "save_schedule"})
+WITH_PAYLOADS = frozenset({"submit", "submit_one", "enqueue", "save_schedule"})
+
+# For each of these, `…_as_tenant` sets the role and the tenant in the same statement.
+AS_TENANT = frozenset({"submit", "submit_one", "enqueue"})
 
 # The cost of these queries grows with the size of the batch.
 LONG_QUERIES = frozenset({"begin_cancel", "cancel_step", "retry_batch", "delete_batch"})
@@ -95,9 +98,13 @@ class Database(ABC):
         return found[0] if found else None
 
     async def value(self, name: str, /, **params: Any) -> Any:
-        """The first column of the first row."""
-        found = await self.row(name, **params)
-        return next(iter(found.values())) if found else None
+        """The first column of the first row. Retries like `rows`."""
+        kind = "long" if name in LONG_QUERIES else "short"
+        return await retried(lambda: self._value(kind, (name, params)))
+
+    async def _value(self, kind: Kind, call: Call) -> Any:
+        found = await self._run(kind, call)
+        return next(iter(found[0].values())) if found else None
 
     async def page(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """One page of a list, for a query that must read indexes in order."""
@@ -175,8 +182,9 @@ class PooledDatabase(Database):
         if (pool := self._pool) is None:
             raise MillClosed("The mill is not open. Use `async with mill:`.")
         with translated():
-            with urgent():
-                conn = await pool.take()
+            if (conn := pool.take_trusted()) is None:
+                with urgent():
+                    conn = await pool.take()
             try:
                 yield conn
                 conn.served_at = monotonic()
@@ -197,6 +205,10 @@ class PooledDatabase(Database):
     async def _run(self, kind: Kind, *calls: Call) -> list[dict[str, Any]]:
         async with self.connection(kind) as conn:
             return await rows(conn, *calls[0]) if len(calls) == 1 else await at_once(conn, *calls)
+
+    async def _value(self, kind: Kind, call: Call) -> Any:
+        async with self.connection(kind) as conn:
+            return await value(conn, *call)
 
     def _use(self, dsn: str) -> None:
         check_dsn(dsn)
@@ -257,6 +269,14 @@ class TenantDatabase(Database):
         async with self._shared(kind) as conn:
             return await at_once(conn, self._acting(kind), *calls)
 
+    async def _value(self, kind: Kind, call: Call) -> Any:
+        name, params = call
+        # A statement cannot set its own timeout, so a timeout needs two more round trips.
+        if name not in AS_TENANT or self._timeouts is not None:
+            return await super()._value(kind, call)
+        async with self._shared(kind) as conn:
+            return await value(conn, f"{name}_as_tenant", {"acting_tenant": self._tenant, **params})
+
     @asynccontextmanager
     async def _shared(self, kind: Kind) -> AsyncIterator[PooledConnection]:
         async with self.shares.of(kind).taken(self._tenant), self._whole.connection() as conn:
@@ -310,6 +330,12 @@ async def rows(
 ) -> list[dict[str, Any]]:
     cursor = await conn.execute(queries()[name].encode(), params)
     return await cursor.fetchall() if cursor.description else []
+
+
+async def value(conn: PooledConnection, name: str, params: Mapping[str, Any]) -> Any:
+    """The first column of the first row."""
+    await conn.scalars.execute(queries()[name].encode(), params)
+    return await conn.scalars.fetchone()
 
 
 async def at_once(conn: AsyncConnection[Any], *calls: Call) -> list[dict[str, Any]]:

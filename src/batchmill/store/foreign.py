@@ -27,6 +27,10 @@ async def submit_on(connection: Any, call: dict[str, Any]) -> dict[str, Any]:
     return await _value_on(connection, "submit", call)
 
 
+async def submit_one_on(connection: Any, call: dict[str, Any]) -> dict[str, Any]:
+    return await _value_on(connection, "submit_one", call)
+
+
 async def enqueue_on(connection: Any, call: dict[str, Any]) -> dict[str, Any]:
     return await _value_on(connection, "enqueue", call)
 

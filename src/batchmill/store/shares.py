@@ -25,11 +25,13 @@ RETRY_AFTER = 5.0
 
 class Share:
     """Connections for one kind of work. The tenant that holds the fewest is next, so a tenant gets
-    a second connection only if no tenant without one waits."""
+    a second connection only if no tenant without one waits. Refuses those that have waited too
+    long, unless it `is_patient`."""
 
-    def __init__(self, size: int, per_tenant: int):
+    def __init__(self, size: int, per_tenant: int, *, is_patient: bool = False):
         self._free = size
         self._per_tenant = per_tenant
+        self._is_patient = is_patient
         self._held: Counter[str] = Counter()
         # Ordered by each tenant's last turn.
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
@@ -48,7 +50,7 @@ class Share:
         self._waiting.setdefault(tenant, deque()).append(granted)
         self._grant()
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(None if self._is_patient else WAIT_SECONDS):
                 await granted
         except BaseException as error:
             if not granted.cancelled():

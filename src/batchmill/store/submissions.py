@@ -16,6 +16,10 @@ class SubmissionStore:
         """Submits a batch that fits into one call, in its own transaction."""
         return await self._database.value("submit", **call)
 
+    async def submit_one(self, call: dict[str, Any]) -> dict[str, Any]:
+        """Submits a batch of one job, in its own transaction."""
+        return await self._database.value("submit_one", **call)
+
     async def submit_part(self, conn: PooledConnection, call: dict[str, Any]) -> dict[str, Any]:
         """Submits one of several calls, in the transaction that `transaction` began."""
         return await _value(conn, "submit", call)

@@ -138,12 +138,14 @@ begin
 end $$;
 
 -- The slots of a batch's lane. A batch of a keyed task has several lanes, so a limit row counts its jobs.
+-- In plpgsql, because before PostgreSQL 18 a function in SQL is planned at every call.
 create or replace function lane_slots(of_task text, of_batch uuid) returns integer
-language sql stable
-begin atomic
-    select m.slots from limits m join tasks t on t.name = of_task
-    where of_batch is not null and not t.keyed and m.name = 'task:' || of_task || '/batch:*';
-end;
+language plpgsql stable set enable_seqscan = off as $$
+begin
+    return (
+        select m.slots from limits m join tasks t on t.name = of_task
+        where of_batch is not null and not t.keyed and m.name = 'task:' || of_task || '/batch:*');
+end $$;
 
 -- Applies a template to its limits and lanes. The caller holds the exclusive lock of the limits.
 create or replace function spread_template(template_name text) returns void

@@ -26,6 +26,7 @@ begin
     end if;
     if options ? 'batch_id' then
         batch := batch_being_submitted((options ->> 'batch_id')::uuid);
+        batch := add_to_batch(batch, items, options, more, moment);
     else
         if options ? 'on_finish' then
             perform known_task(options ->> 'on_finish', acting);
@@ -40,9 +41,8 @@ begin
                     'digest', request.digest);
             end if;
         end if;
-        batch := new_batch(submit.task, of_tenant, items, options, more, moment);
+        batch := create_batch(submit.task, of_tenant, items, options, more, moment);
     end if;
-    batch := add_items(batch, items, options, more, moment);
     if not more then
         perform close_batch(batch, acting, options, moment);
     end if;
@@ -67,22 +67,23 @@ begin
     return batch;
 end $$;
 
--- Inserts a batch without jobs, with its limit and its notifications. Bare items are counted here: each one becomes a
--- job.
-create or replace function new_batch(
+-- Inserts a batch with its limit, its notifications and its first items. Bare items all become jobs of one lane, so
+-- the batch is inserted with its final counters.
+create or replace function create_batch(
     of_task text, of_tenant text, items json, options jsonb, more boolean, moment timestamptz
 ) returns batches
-language plpgsql as $$
+language plpgsql set enable_seqscan = off as $$
 declare
-    expiry timestamptz := batch_expiry(options, moment);
+    is_bare boolean := coalesce((options ->> 'bare')::boolean, false);
+    due timestamptz := due_at(options, moment);
+    expiry timestamptz := expiry_of(options, greatest(due, moment));
     batch batches;
+    lane bigint;
 begin
     insert into batches (id, tenant, task, total, labels, on_finish, slots, opened_by, created_at,
         expires_at, expires_on)
-    values (gen_random_uuid(), of_tenant, of_task,
-        case when (options ->> 'bare')::boolean then json_array_length(items) else 0 end,
-        coalesce(options -> 'labels', '{}'),
-        options ->> 'on_finish', (options ->> 'limit')::integer,
+    values (gen_random_uuid(), of_tenant, of_task, case when is_bare then json_array_length(items) else 0 end,
+        coalesce(options -> 'labels', '{}'), options ->> 'on_finish', (options ->> 'limit')::integer,
         case when more then pg_current_xact_id() end, moment, expiry, day_of(expiry))
     returning * into batch;
     if batch.slots is not null then
@@ -91,31 +92,39 @@ begin
     if options ? 'notify' then
         perform add_notifications(batch, targets_in(options -> 'notify'), moment);
     end if;
+    if not is_bare then
+        return add_to_batch(batch, items, options, more, moment);
+    end if;
+    -- Bare items have no keys, so these are the slots that lane_slots() returns, at half its cost.
+    insert into lanes (task, tenant, batch_id, key, slots, ready_at, is_due)
+    values (of_task, of_tenant, batch.id, '', (select slots from limits where name = 'task:' || of_task || '/batch:*'),
+        greatest(due, moment), due <= moment)
+    returning id into lane;
+    insert into jobs (batch_id, position, lane_id, task, tenant, state, priority, run_at, payload,
+        created_at, expires_on)
+    select batch.id, p.at - 1, lane, of_task, of_tenant,
+        case when due > moment then 'scheduled' else 'ready' end::job_state,
+        coalesce((options ->> 'priority')::integer, 0), due, p.payload, moment, batch.expires_on
+    from json_array_elements(items) with ordinality as p (payload, at);
+    if strpos(items::text, '"artifact"') > 0 then
+        perform take_named(batch, items, 0);
+    end if;
     return batch;
 end $$;
 
--- Adds jobs to a batch that is being submitted, and counts them.
-create or replace function add_items(
+-- Adds items to a batch that is being submitted, and counts them.
+create or replace function add_to_batch(
     batch batches, items json, options jsonb, more boolean, moment timestamptz
 ) returns batches
 language plpgsql as $$
 declare
     due timestamptz := due_at(options, moment);
     of_priority integer := coalesce((options ->> 'priority')::integer, 0);
-    is_bare boolean := coalesce((options ->> 'bare')::boolean, false);
-    is_first boolean := not options ? 'batch_id';
     hits bigint[] := '{}';
     added integer;
     left_out integer := 0;
 begin
-    if strpos(items::text, '"artifact"') > 0 then
-        perform take_named(batch, items, case when is_first and is_bare then 0 else batch.total + batch.duplicates end);
-    end if;
-    if is_bare then
-        if is_first then
-            perform add_first_payloads(batch, items, of_priority, due, moment);
-            return batch;
-        end if;
+    if coalesce((options ->> 'bare')::boolean, false) then
         added := add_payloads(batch, items, of_priority, due, moment);
     else
         if strpos(items::text, '"cache_key"') > 0 then
@@ -127,6 +136,9 @@ begin
             added := json_array_length(items) - cardinality(hits) - left_out;
         end if;
     end if;
+    if strpos(items::text, '"artifact"') > 0 then
+        perform take_named(batch, items, batch.total + batch.duplicates);
+    end if;
     update batches
     set total = total + cardinality(hits) + added,
         duplicates = duplicates + left_out,
@@ -137,13 +149,22 @@ begin
     return batch;
 end $$;
 
--- Keeps the artifacts that the items name. The first item has the position `first`.
+-- Keeps the artifacts that the items name. The first item has the position `first`. Duplicates and cached items must be
+-- stored already: they have no job that needs a file.
 create or replace function take_named(batch batches, items json, first integer) returns void
 language plpgsql as $$
+declare
+    jobless integer[] := array(
+        select position from duplicates where batch_id = batch.id and position >= first
+        union all
+        select position from finished
+        where batch_id = batch.id and expires_on = batch.expires_on and position >= first);
 begin
-    perform take_artifacts(array_agg(named.id), array_agg(first + i.at::integer - 1), batch.tenant, batch.id, null,
+    perform take_artifacts(array_agg(named.id),
+        array_agg(case when p.position <> all (jobless) then p.position end), batch.tenant, batch.id, null,
         batch.expires_at)
     from json_array_elements(items) with ordinality as i (item, at)
+    cross join lateral (values (first + i.at::integer - 1)) as p (position)
     cross join lateral unnest(named_artifacts(i.item::text)) as named (id)
     having count(*) > 0;
 end $$;
@@ -201,27 +222,6 @@ do $$ begin
         deferrable initially deferred for each row when (new.opened_by is not null)
         execute function refuse_open_batch();
     end if;
-end $$;
-
--- Adds the first jobs of a batch, which differ only in their payloads, with their lane. This is one statement, so that
--- a batch of one costs little more than a single job.
-create or replace function add_first_payloads(
-    batch batches, payloads json, of_priority integer, due timestamptz, moment timestamptz
-) returns void
-language plpgsql as $$
-begin
-    with lane as (
-        insert into lanes (task, tenant, batch_id, key, slots, ready_at, is_due)
-        values (batch.task, batch.tenant, batch.id, '', lane_slots(batch.task, batch.id), greatest(due, moment),
-            due <= moment)
-        returning id
-    )
-    insert into jobs (batch_id, position, lane_id, task, tenant, state, priority, run_at, payload,
-        created_at, expires_on)
-    select batch.id, p.at - 1, lane.id, batch.task, batch.tenant,
-        case when due > moment then 'scheduled' else 'ready' end::job_state, of_priority, due, p.payload,
-        moment, batch.expires_on
-    from lane, json_array_elements(payloads) with ordinality as p (payload, at);
 end $$;
 
 -- Adds further jobs of a batch that differ only in their payloads. Returns how many it added.

@@ -152,7 +152,7 @@ begin
     for granted in
         select oid from pg_proc where pronamespace = 'batchmill'::regnamespace and proname = any (array[
             'clock', 'seen_tenant', 'is_builtin', 'named_artifacts',
-            'hold_request', 'submit', 'enqueue', 'cancel_batch', 'begin_cancel', 'cancel_step', 'cancel_job',
+            'hold_request', 'submit', 'submit_one', 'enqueue', 'cancel_batch', 'begin_cancel', 'cancel_step', 'cancel_job',
             'retry_batch', 'retry_job', 'delete_batch', 'watch_batch', 'watch_job', 'page_end', 'raw_size',
             'duplicates_of',
             'notify_batch', 'save_webhook', 'rotate_webhook', 'enable_webhook', 'delete_webhook',

@@ -1,6 +1,19 @@
 -- name: submit
 select batchmill.submit(%(task)s, cast(%(items)s as json), cast(%(options)s as jsonb))
 
+-- name: submit_as_tenant
+with acting as materialized (
+    select set_config('role', 'batchmill_tenant', true), set_config('batchmill.tenant', %(acting_tenant)s, true))
+select batchmill.submit(%(task)s, cast(%(items)s as json), cast(%(options)s as jsonb)) from acting
+
+-- name: submit_one
+select batchmill.submit_one(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb))
+
+-- name: submit_one_as_tenant
+with acting as materialized (
+    select set_config('role', 'batchmill_tenant', true), set_config('batchmill.tenant', %(acting_tenant)s, true))
+select batchmill.submit_one(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb)) from acting
+
 -- name: hold_request
 select batchmill.hold_request(%(tenant)s, %(key)s) as held
 
@@ -18,6 +31,11 @@ release savepoint batchmill_submit
 
 -- name: enqueue
 select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb))
+
+-- name: enqueue_as_tenant
+with acting as materialized (
+    select set_config('role', 'batchmill_tenant', true), set_config('batchmill.tenant', %(acting_tenant)s, true))
+select batchmill.enqueue(%(task)s, cast(%(payload)s as json), cast(%(options)s as jsonb)) from acting
 
 -- name: check_job
 select batchmill.check_job(t, json_build_object('payload', %(payload)s::json, 'key', %(key)s::text))
