@@ -12,7 +12,7 @@ INSTALLED := .venv/installed
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test lint format bench bench-full soak peers servers clean
+.PHONY: help setup demo serve test lint format bench bench-full soak peers servers programs clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,10 +29,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: setup ## read sample heat sheets in the terminal, on an embedded PostgreSQL
-	$(BIN)/python -m apps.heatsync.demo
+demo: setup programs ## run an application on sample data in the terminal: make demo APP=calls
+	$(BIN)/python -m apps.$(APP).demo
 
-serve: setup ## serve an application: make serve APP=heatsync PORT=8300
+serve: setup programs ## serve an application: make serve APP=heatsync PORT=8300
 	BATCHMILL_PUBLIC_URL=$${BATCHMILL_PUBLIC_URL:-http://127.0.0.1:$(PORT)} \
 	$(BIN)/batchmill --app apps.$(APP).app:app serve --port $(PORT) --grace 10
 
@@ -65,6 +65,9 @@ peers:
 
 servers:
 	@bin/install-servers tests
+
+programs:
+	@case $(APP) in calls) bin/install-servers apps ;; esac
 
 clean: ## remove all that can be made again
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -396,17 +396,19 @@ async def test_a_recorded_file_keeps_its_bytes_if_the_answer_is_lost(
 def fail_at(
     monkeypatch: pytest.MonkeyPatch, mill: Mill, *names: str, after: tuple[str, ...] = ()
 ) -> None:
-    real: Callable[..., Any] = mill.database.rows
+    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
+        async def run(name: str, /, **params: Any) -> Any:
+            if name in names:
+                raise OSError("The connection is gone.")
+            result = await real(name, **params)
+            if name in after:
+                raise OSError("The connection is gone.")
+            return result
 
-    async def rows(name: str, /, **params: Any) -> Any:
-        if name in names:
-            raise OSError("The connection is gone.")
-        result = await real(name, **params)
-        if name in after:
-            raise OSError("The connection is gone.")
-        return result
+        return run
 
-    monkeypatch.setattr(mill.database, "rows", rows)
+    for method in ("rows", "value"):
+        monkeypatch.setattr(mill.database, method, failing(getattr(mill.database, method)))
 
 
 def test_sync_code_stores_files(dsn: str, files: Path) -> None:

@@ -11,7 +11,9 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 import pytest
 from annotated_types import Ge, Le
 
-import apps.heatsync.settings  # noqa: F401 - its classes are found among the subclasses
+# Their classes are found among the subclasses.
+import apps.calls.settings
+import apps.heatsync.settings  # noqa: F401
 from batchmill import InvalidInput, WorkerOptions
 from batchmill.config import EnvironmentSettings
 from tests.docs.pages import ROOT
@@ -161,6 +163,7 @@ def test_only_the_settings_read_the_environment() -> None:
         if re.search(r"\benviron\b(?!\")|\bgetenv\b|pydantic_settings", path.read_text())
     }
     assert readers == {
+        "apps/calls/settings.py",
         "apps/heatsync/settings.py",
         "src/batchmill/config.py",
         "src/batchmill/worker/processes.py",

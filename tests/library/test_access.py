@@ -138,6 +138,7 @@ class Victim:
             "timestamp with time zone[]": "array[now()]",
             "date": "'2100-01-01'",
             "xid8": "'0'",
+            "pg_snapshot": "'10:10:'",
             "bytea": "'x'",
             "name": "'batchmill_tenant'",
             "regclass": "'batchmill.jobs'",

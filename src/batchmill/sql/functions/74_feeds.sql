@@ -171,30 +171,38 @@ create or replace function feed_news(
 )
 language plpgsql stable
 set search_path = batchmill, pg_catalog, pg_temp
-set enable_seqscan = off set max_parallel_workers_per_gather = 0 set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set max_parallel_workers_per_gather = 0 set jit = off as $$
 begin
     with begun as materialized (
-        select distinct b.tenant, part.label, part.value
-        from batches b
+        select distinct t.tenant, part.label, part.value
+        from unnest(of_tenants) as t (tenant)
+        cross join lateral (
+            select labels from batches
+            where tenant = t.tenant and begun_by >= pg_snapshot_xmin(since)
+              and not pg_visible_in_snapshot(begun_by, since)
+            order by begun_by offset 0) b
         cross join lateral (
             select '' as label, '' as value
             union all
             select * from jsonb_each_text(case jsonb_typeof(b.labels) when 'object' then b.labels else '{}' end)
         ) part
-        where b.tenant = any (of_tenants) and b.begun_by >= pg_snapshot_xmin(since)
-          and not pg_visible_in_snapshot(b.begun_by, since)
     )
     select pg_current_snapshot(), pg_postmaster_start_time(),
         coalesce(pg_postmaster_start_time() = since_server
             and pg_snapshot_xmax(since) <= pg_snapshot_xmax(pg_current_snapshot()), false),
         array(
-            select f.id from begun join feeds f using (tenant, label, value)
+            select f.id from begun cross join lateral (
+                select id from feeds where (tenant, label, value) = (begun.tenant, begun.label, begun.value) offset 0) f
             union all
-            select k.id from unnest(known, numbers) as k (id, number) left join feeds f on f.id = k.id
+            select k.id from unnest(known, numbers) as k (id, number) left join lateral (
+                select last_number from feeds where id = k.id offset 0) f on true
             where f.last_number is distinct from k.number
             union all
-            select o.feed_id from feed_batches o join batches b on b.id = o.batch_id
-            where o.feed_id = any (known) and o.is_open and (b.last_event > o.upto or b.finished_at is not null)),
+            select k.id from unnest(known) as k (id) cross join lateral (
+                select batch_id, upto from feed_batches where feed_id = k.id and is_open offset 0) o
+            cross join lateral (select last_event, finished_at from batches where id = o.batch_id offset 0) b
+            where b.last_event > o.upto or b.finished_at is not null),
         array(
             select a.place from unnest(awaited_tenants, awaited_labels, awaited_values)
                 with ordinality as a (tenant, label, value, place)

@@ -38,8 +38,8 @@ create or replace function refuse_old_snapshot() returns void
 language plpgsql as $$
 begin
     perform from last_erasure for share;
-    raise exception using errcode = 'BM000';
-exception when sqlstate 'BM000' then
+    raise exception using errcode = 'UNDO0';
+exception when sqlstate 'UNDO0' then
 end $$;
 
 -- Refuses a tenant that is being erased. Every transaction that adds rows of a tenant calls this before it commits. The

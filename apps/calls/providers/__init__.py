@@ -1,0 +1,17 @@
+"""Providers of transcripts: one contract, four implementations."""
+
+from apps.calls.providers.contract import (
+    OperationFailed,
+    OperationRefused,
+    Provider,
+    ProviderNotConfigured,
+    UnsupportedLanguage,
+)
+
+__all__ = [
+    "OperationFailed",
+    "OperationRefused",
+    "Provider",
+    "ProviderNotConfigured",
+    "UnsupportedLanguage",
+]

@@ -1,0 +1,17 @@
+"""Languages as users name them, such as `en`, `en-US` and `pt_BR`."""
+
+from collections.abc import Collection
+
+from apps.calls.providers.contract import UnsupportedLanguage
+
+
+def primary(language: str) -> str:
+    """The language without its region."""
+    return language.replace("_", "-").partition("-")[0].strip().lower()
+
+
+def unsupported(provider: str, language: str, supported: Collection[str]) -> UnsupportedLanguage:
+    return UnsupportedLanguage(
+        f'The provider {provider} does not support the language "{language}". '
+        f"It supports: {', '.join(sorted(supported))}."
+    )

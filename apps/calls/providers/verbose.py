@@ -1,0 +1,70 @@
+"""The answer of an OpenAI-compatible endpoint in the format `verbose_json`."""
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from apps.calls.models import Segment, Word
+from apps.calls.providers.utterances import segments_of
+
+
+class Timed(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    start: float = Field(default=0.0, allow_inf_nan=False)
+    end: float = Field(default=0.0, allow_inf_nan=False)
+
+    def within(self, duration: float) -> tuple[float, float]:
+        """Its times in a recording of this length."""
+        start = min(max(0.0, self.start), duration)
+        return start, min(max(start, self.end), duration)
+
+
+class TimedWord(Timed):
+    word: str = ""
+
+
+class TimedSegment(Timed):
+    """Some endpoints send the words of each segment in it."""
+
+    text: str = ""
+    words: list[TimedWord] | None = None
+
+
+class VerboseAnswer(BaseModel):
+    """An endpoint may send no words, or no segments either."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str
+    segments: list[TimedSegment] | None = None
+    words: list[TimedWord] | None = None
+
+    def spoken(self, speaker: int, duration: float) -> list[Segment]:
+        words = [written(word, duration) for word in self._words() if word.word.strip()]
+        if self.segments:
+            return list(self._segments(speaker, duration, words))
+        if words:
+            return segments_of(speaker, words)
+        text = self.text.strip()
+        whole = Segment(speaker=speaker, start=0.0, end=duration, text=text)
+        return [whole] if text else []
+
+    def _words(self) -> list[TimedWord]:
+        inside = (word for segment in self.segments or () for word in segment.words or ())
+        return self.words or list(inside)
+
+    def _segments(self, speaker: int, duration: float, words: list[Word]) -> Iterator[Segment]:
+        """Each word belongs to the segment in which its middle is."""
+        left = list(words)
+        for segment in self.segments or ():
+            start, end = segment.within(duration)
+            own = [word for word in left if (word.start + word.end) / 2 < end]
+            left = left[len(own) :]
+            if text := segment.text.strip():
+                yield Segment(speaker=speaker, start=start, end=end, text=text, words=own)
+
+
+def written(word: TimedWord, duration: float) -> Word:
+    start, end = word.within(duration)
+    return Word(start=start, end=end, text=word.word.strip())

@@ -1,0 +1,16 @@
+"""Transcripts as files: written as txt, srt and vtt, and read from the file that a user gives."""
+
+from apps.calls.transcript.errors import InvalidTranscript
+from apps.calls.transcript.formats import Format, as_srt, as_txt, as_vtt, written
+from apps.calls.transcript.read import has_estimated_times, read_transcript
+
+__all__ = [
+    "Format",
+    "InvalidTranscript",
+    "as_srt",
+    "as_txt",
+    "as_vtt",
+    "has_estimated_times",
+    "read_transcript",
+    "written",
+]
