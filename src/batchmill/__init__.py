@@ -16,7 +16,7 @@ from batchmill.domain.limits import LimitRecord, Limits, Rate
 from batchmill.domain.notification import NotificationRecord, WebhookRecord
 from batchmill.domain.outcome import Advance, Snooze
 from batchmill.domain.pipeline import Pipeline
-from batchmill.domain.quota import Quota
+from batchmill.domain.quota import Quota, QuotaUse
 from batchmill.domain.retry import Retry
 from batchmill.errors import (
     AddressRefused,
@@ -212,6 +212,7 @@ __all__ = [
     "Progress",
     "Quota",
     "QuotaExceeded",
+    "QuotaUse",
     "RangeNotSatisfiable",
     "Rate",
     "Refused",

@@ -17,6 +17,7 @@ from batchmill.domain.feed import FeedKey
 from batchmill.domain.filter import Filter
 from batchmill.domain.job import JobLine
 from batchmill.domain.notification import EMAIL
+from batchmill.domain.quota import QuotaUse
 from batchmill.domain.task import Place, Task
 from batchmill.domain.usage import UsageFilter, UsageRecord
 from batchmill.engine import Engine
@@ -172,6 +173,11 @@ class Client:
             # Raises an error if the batch does not exist.
             await self.batch(batch).get()
         return found
+
+    async def quota(self, *, tenant: str | None = None) -> QuotaUse:
+        """How much of its quota a tenant uses."""
+        await self.engine.open()
+        return await self.store.usage.quota(self.tenant or tenant or DEFAULT_TENANT)
 
     @cached_property
     def limits(self) -> LimitControls:

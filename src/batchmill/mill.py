@@ -90,6 +90,7 @@ class Mill(Client):
         timeout: float | None = ...,
         process: bool = ...,
         memory: int | None = ...,
+        prepare: Callable[[], None] | None = ...,
         max_snoozes: int = ...,
         payload_limit: int = ...,
         rules: Sequence[Rule] = ...,
@@ -103,9 +104,10 @@ class Mill(Client):
 
         Async functions run on the event loop and plain ones in a thread. With `process=True` a
         function runs in a child process, where `memory` in bytes and `timeout` in seconds are
-        enforced. Tenants, and so all clients of the service, can submit only to tasks with
-        `entry=True`. A `pipeline` has limits over several tasks. If slots are scarce, a ready job
-        of the task with the higher `priority` starts first.
+        enforced, and which calls `prepare` once, before its first job. Tenants, and so all clients
+        of the service, can submit only to tasks with `entry=True`. A `pipeline` has limits over
+        several tasks. If slots are scarce, a ready job of the task with the higher `priority`
+        starts first.
         """
         if function is not None:
             return self.engine.registry.add(function)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ from batchmill import (
     Permanent,
     StorageError,
 )
-from batchmill.artifacts import archive as module
-from batchmill.artifacts.archive import Sink
+from batchmill.artifacts import zipped as module
 from batchmill.artifacts.storage import BLOCK, Storage
+from batchmill.artifacts.zipped import Sink
 from tests.library.tools import until_event
 
 
@@ -319,3 +320,44 @@ async def test_an_archive_with_complete_duplicates_is_complete(mill: Mill, make:
     await first.delete()
     (gone,) = manifest(await read_archive(mill, second))["jobs"]
     assert (gone["state"], gone["files"]) == ("gone", [])
+
+
+# Chosen files
+
+
+async def read_zip(chunks: AsyncGenerator[bytes]) -> ZipFile:
+    zipped = ZipFile(io.BytesIO(b"".join([chunk async for chunk in chunks])))
+    assert zipped.testzip() is None
+    return zipped
+
+
+async def test_a_zip_has_files_of_several_batches_under_safe_and_distinct_names(
+    mill: Mill, make: Any
+) -> None:
+    async with mill.running():
+        batches = [await mill.submit(make, [name]) for name in ("a.txt", "b.txt")]
+        made = [(await batch.results()).values[0] for batch in batches]
+    given = await mill.artifacts.save("c.txt", b"given")
+    files = [(made[0], "../../x.txt"), (made[1], "X.txt"), (given, "manifest.json"), (given.id, "")]
+    zipped = await read_zip(await mill.artifacts.zip(files, lambda names: {"names": names}))
+    names = ["x.txt", "X (2).txt", "manifest (2).json", "c.txt"]
+    assert zipped.namelist() == [*names, "manifest.json"]
+    assert manifest(zipped) == {"names": names}
+    assert zipped.read("X (2).txt") == b"b.txt" * 100
+    assert zipped.read("c.txt") == b"given"
+
+
+async def test_a_zip_leaves_out_files_that_do_not_exist_and_says_so(mill: Mill) -> None:
+    kept = await mill.artifacts.save("kept.txt", b"kept", tenant="ada")
+    gone = await mill.artifacts.save("gone.txt", b"gone", tenant="ada")
+    other = await mill.artifacts.save("other.txt", b"other", tenant="bob")
+    await mill.artifacts.delete(gone)
+    files = [(file, file.name) for file in (gone, kept, other)]
+    zipped = await read_zip(await mill.as_tenant("ada").artifacts.zip(files, list))
+    assert zipped.namelist() == ["kept.txt", "manifest.json"]
+    assert manifest(zipped) == [None, "kept.txt", None]
+
+
+async def test_a_zip_of_nothing_has_the_manifest(mill: Mill) -> None:
+    zipped = await read_zip(await mill.artifacts.zip([], lambda names: {"files": names}))
+    assert manifest(zipped) == {"files": []}

@@ -13,7 +13,8 @@ from annotated_types import Ge, Le
 
 # Their classes are found among the subclasses.
 import apps.calls.settings
-import apps.heatsync.settings  # noqa: F401
+import apps.heatsync.settings
+import apps.resumes.settings  # noqa: F401
 from batchmill import InvalidInput, WorkerOptions
 from batchmill.config import EnvironmentSettings
 from tests.docs.pages import ROOT
@@ -165,6 +166,7 @@ def test_only_the_settings_read_the_environment() -> None:
     assert readers == {
         "apps/calls/settings.py",
         "apps/heatsync/settings.py",
+        "apps/resumes/settings.py",
         "src/batchmill/config.py",
         "src/batchmill/worker/processes.py",
     }

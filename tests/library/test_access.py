@@ -47,7 +47,7 @@ ACTING = {
     *("begin_input", "grow_artifact", "end_artifact", "give_up_artifact", "delete_artifact"),
     *("forget_artifacts", "count_download"),
     *("save_schedule", "pause_schedule", "delete_schedule"),
-    "seen_tenant",
+    *("seen_tenant", "quota_use"),
 }
 # These run as the owner too: one is for processes of the engine, one compares the session with
 # the owner, and one is a trigger on tables of applications.

@@ -21,7 +21,7 @@ from batchmill import (
     StorageExceeded,
     SyncJob,
 )
-from tests.library.tools import one
+from tests.library.tools import later, one
 
 
 @pytest.fixture
@@ -142,3 +142,49 @@ async def write(job: Job, size: int) -> Artifact:
 
 def write_plain(job: SyncJob, size: int) -> Artifact:
     return job.artifacts.save("out", b"x" * size)
+
+
+# How much is used
+
+
+async def test_a_tenant_sees_how_much_of_its_quota_it_uses(mill: Mill, ada: Client) -> None:
+    before = await ada.quota()
+    assert (before.stored_bytes, before.operations) == (0, 0)
+    assert (before.storage_bytes, before.operations_per_day) == (1_000, 2)
+    await ada.submit("work", [1])
+    file = await ada.artifacts.save("a", bytes(300))
+    used = await ada.quota()
+    assert (used.stored_bytes, used.operations) == (300, 1)
+    assert used == await mill.quota(tenant="ada")
+    await ada.artifacts.delete(file)
+    assert (await ada.quota()).stored_bytes == 0
+    # A tenant cannot ask for another one.
+    assert (await mill.as_tenant("bob").quota(tenant="ada")).operations == 0
+
+
+async def test_operations_start_at_0_again_on_the_next_day(
+    mill: Mill, ada: Client, dsn: str
+) -> None:
+    await ada.submit("work", [1])
+    assert (await ada.quota()).operations == 1
+    async with Mill(later(dsn, "1d")) as tomorrow:
+        found = await tomorrow.quota(tenant="ada")
+    assert found.operations == 0
+    assert (found.resets_at - (await ada.quota()).resets_at).days == 1
+
+
+async def test_without_a_quota_there_are_no_limits(mill: Mill) -> None:
+    await mill.artifacts.save("a", bytes(300))
+    found = await mill.quota()
+    assert (found.stored_bytes, found.storage_bytes, found.operations_per_day) == (300, None, None)
+
+
+async def test_the_storage_of_a_group_counts_if_it_has_less_room(mill: Mill) -> None:
+    await mill.keys.set_quota(Quota(tenant="*", storage_bytes=500))
+    await mill.keys.set_quota(Quota(tenant="club", storage_bytes=1_000))
+    await mill.artifacts.save("a", bytes(450), tenant="club/ann")
+    found = await mill.as_tenant("club/bob").quota()
+    assert (found.stored_bytes, found.storage_bytes) == (0, 500)
+    await mill.artifacts.save("b", bytes(300), tenant="club/cid")
+    found = await mill.as_tenant("club/bob").quota()
+    assert (found.stored_bytes, found.storage_bytes) == (750, 1_000)

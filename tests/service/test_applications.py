@@ -1,11 +1,14 @@
 """What the service offers to the routes of an application."""
 
 import asyncio
+import io
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
+from zipfile import ZipFile
 
 import httpx
 import psycopg
@@ -26,6 +29,7 @@ from batchmill.service import (
     Submitter,
     problem_of,
     send_file,
+    send_zip,
     service_router,
     signed_url,
 )
@@ -83,6 +87,38 @@ def app_on(mill: Mill, downloads: int = 0) -> FastAPI:
     ) -> Response:
         return await streams.follow(viewer, id, after, show=shown)
 
+    @api.get("/uploads/{upload}/stream")
+    async def follow_upload(
+        streams: EventStreams, caller: Reader, upload: str, after: LastEventId, of: int
+    ) -> Response:
+        """Each event has the number of jobs that have ended so far. The stream ends with the
+        last of them."""
+        ended = list[Any]()
+
+        async def counted(event: Event) -> tuple[str, Any] | None:
+            if event.type == "feed_restarted":
+                ended.clear()
+                return "restarted", {}
+            if event.type != "job_completed":
+                return None
+            ended.append((event.batch_id, event.position))
+            return "done", {"ended": len(ended)}
+
+        feed = caller.client.feed("upload", upload)
+        return await streams.follow(
+            caller, feed, after, show=counted, whole=True, until=lambda: len(ended) >= of
+        )
+
+    @api.get("/batches/{id}/several")
+    async def several(
+        streams: EventStreams, caller: Reader, id: UUID, after: LastEventId
+    ) -> Response:
+        async def twice(event: Event) -> list[tuple[str, Any]]:
+            done = await shown(event)
+            return [("almost", {}), done] if done else []
+
+        return await streams.follow(caller, id, after, show=twice)
+
     @api.api_route("/batches/{id}/state", methods=["GET", "HEAD", "POST", "PUT", "DELETE"])
     async def state(viewer: ByKeyOrLink, id: UUID) -> str:
         return (await viewer.client.batch(id).get()).state
@@ -94,6 +130,11 @@ def app_on(mill: Mill, downloads: int = 0) -> FastAPI:
     @api.get("/files/{id}")
     async def get_file(request: Request, viewer: ByKeyOrLink, id: UUID) -> Response:
         return await send_file(request, viewer, id)
+
+    @api.get("/zips/{id}")
+    async def get_zip(request: Request, caller: Reader, id: UUID) -> Response:
+        chunks = await caller.client.artifacts.zip([(id, "a.txt")], lambda names: names)
+        return send_zip(request, caller, "all.zip", chunks)
 
     @api.get("/refused")
     async def refuse() -> None:
@@ -331,6 +372,72 @@ async def test_events_that_are_left_out_send_only_their_id(
         assert rest.split("\n\n", 1)[1] == stream[stream.index(f"id: {event.number + 1}\n") :]
 
 
+async def test_a_stream_may_depend_on_the_log_so_far_and_end_with_an_event(
+    client: httpx.AsyncClient, shop: Mill
+) -> None:
+    """A client that reconnects after any event gets the same answers as one that stayed."""
+    labels = {"upload": "u-7"}
+    batches = [await shop.submit("double", [1, 2, 3], labels=labels) for _ in range(2)]
+    for batch in batches:
+        await batch.wait()
+    path = "/api/uploads/u-7/stream?of=6"
+    stream = (await client.get(path)).text
+    frames = stream.split("\n\n")[1:-1]
+    assert [int(n) for n in re.findall(r'"ended":(\d)', stream)] == [1, 2, 3, 4, 5, 6]
+    assert '"ended":6' in frames[-1]
+    for place, frame in enumerate(frames[:-1]):
+        headers = {"Last-Event-ID": id_of(frame)}
+        rest = (await client.get(path, headers=headers)).text
+        assert rest.split("\n\n")[1:-1] == frames[place + 1 :]
+    answer = await client.get(path, headers={"Last-Event-ID": id_of(frames[-1])})
+    assert (answer.status_code, answer.text) == (204, "")
+
+
+async def test_a_stream_that_depends_on_its_log_survives_deleted_batches(
+    client: httpx.AsyncClient, shop: Mill
+) -> None:
+    labels = {"upload": "u-8"}
+    first = await shop.submit("double", [1], labels=labels)
+    await first.wait()
+    position = await shop.feed("upload", "u-8").position()
+    await first.delete()
+    await (await shop.submit("double", [1, 2], labels=labels)).wait()
+    headers = {"Last-Event-ID": position}
+    after = (await client.get("/api/uploads/u-8/stream?of=2", headers=headers)).text
+    assert re.findall(r'"ended":(\d)', after) == ["1", "2"]
+
+
+async def test_a_stream_that_depends_on_its_log_starts_again_after_an_unknown_id(
+    client: httpx.AsyncClient, shop: Mill
+) -> None:
+    await (await shop.submit("double", [1, 2], labels={"upload": "u-9"})).wait()
+    headers = {"Last-Event-ID": "999999-1"}
+    text = (await client.get("/api/uploads/u-9/stream?of=2", headers=headers)).text
+    assert re.findall(r"event: (\w+)", text) == ["restarted", "done", "done"]
+    assert re.findall(r'"ended":(\d)', text) == ["1", "2"]
+
+
+def id_of(frame: str) -> str:
+    return re.findall(r"id: (\S+)", frame)[0]
+
+
+async def test_of_an_event_that_is_shown_as_several_the_last_one_has_the_id(
+    client: httpx.AsyncClient, shop: Mill
+) -> None:
+    """A client that loses the connection in between gets all of them again."""
+    batch = await shop.submit("double", [1, 2])
+    await batch.wait()
+    stream = (await client.get(f"/api/batches/{batch.id}/several")).text
+    log = [event async for event in batch.events()]
+    assert re.findall(r"id: (\d+)", stream) == [str(event.number) for event in log]
+    done = [event.number for event in log if event.type == "job_completed"]
+    for number in done:
+        assert f"\n\nevent: almost\ndata: {{}}\n\nid: {number}\nevent: done\ndata: " in stream
+        rest = await client.get(f"/api/batches/{batch.id}/several?after={number - 1}")
+        assert rest.text.split("\n\n", 1)[1].startswith("event: almost\n")
+    assert stream.count("event: almost") == len(done) == 2
+
+
 async def test_a_link_to_a_route_of_the_application_works_without_a_key(
     client: httpx.AsyncClient, shop: Mill
 ) -> None:
@@ -393,7 +500,38 @@ async def test_a_route_sends_a_file_in_ranges_to_its_tenant_only(
     assert problem(await client.get(f"/api/files/{other.id}")) == (404, "not_found")
 
 
+async def test_a_route_sends_a_zip_to_its_tenant_only(
+    downloading: httpx.AsyncClient, client: httpx.AsyncClient, shop: Mill
+) -> None:
+    file = await shop.artifacts.save("x", b"0123456789", tenant="default")
+    answer = await downloading.get(f"/api/zips/{file.id}")
+    assert answer.headers["content-type"] == "application/zip"
+    assert 'filename="all.zip"' in answer.headers["content-disposition"]
+    with ZipFile(io.BytesIO(answer.content)) as zipped:
+        assert zipped.read("a.txt") == b"0123456789"
+        assert json.loads(zipped.read("manifest.json")) == ["a.txt"]
+    other = await shop.artifacts.save("b.txt", b"secret", tenant="other")
+    with ZipFile(io.BytesIO((await downloading.get(f"/api/zips/{other.id}")).content)) as zipped:
+        assert zipped.namelist() == ["manifest.json"]
+        assert json.loads(zipped.read("manifest.json")) == [None]
+    refused = await client.get(f"/api/zips/{file.id}")
+    assert problem(refused) == (429, "too_many_downloads")
+
+
 async def test_a_route_refuses_what_a_handler_would_refuse(client: httpx.AsyncClient) -> None:
     refused = await client.get("/api/refused")
     assert problem(refused) == (422, "EMPTY_FILE")
     assert refused.json()["detail"] == "The file is empty."
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+async def test_erasing_the_last_tenant_with_a_key_does_not_open_the_service(
+    client: httpx.AsyncClient, shop: Mill, has_key: bool
+) -> None:
+    batch = await shop.submit("double", [1])
+    path = f"/api/batches/{batch.id}/state"
+    assert (await client.get(path)).status_code == 200
+    if has_key:
+        await shop.keys.create("web", tenant="ada")
+    await shop.tenants.erase("ada")
+    assert (await client.get(path)).status_code == (401 if has_key else 200)

@@ -320,3 +320,55 @@ def test_a_batch_finishes_while_a_claim_reads_one_of_its_empty_lanes(
     assert (end.result(), looking.result()) == ([], [])
     assert engine.status(batch)[0] == "completed"
     engine.tidy()
+
+
+def test_a_cancel_whose_job_moves_to_the_next_stage_holds_nothing_while_it_waits_again(
+    sessions: Sessions,
+):
+    """The cancel waits for the job's first lane. When it gets the lane, the job is in another one,
+    which a third call holds. That call then needs the batch."""
+    engine, mover, canceller, holder = (sessions() for _ in range(4))
+    engine.task("first")
+    engine.task("second")
+    worker = engine.worker("first", "second")
+    batch = engine.batch("first", 2)
+    ahead, moving = engine.claim(worker, "first", want=2)
+    engine.finish(outcome.advanced(ahead, "second", "", "1"))
+    with holder.conn.transaction():
+        with mover.conn.transaction():
+            mover.finish(outcome.advanced(moving, "second", "", "1"))
+            cancel = Rival(lambda: canceller.call("cancel_job", moving.id))
+            cancel.wait_until_blocked(canceller)
+            lane = "select from batchmill.lanes where task = 'second' for update"
+            holding = Rival(lambda: holder.rows(lane)).wait_until_blocked(holder)
+        holding.result()
+        # The cancel may have been first. Then it has ended.
+        cancel.wait_until_blocked_or_done(canceller)
+        holder.rows("select from batchmill.batches for update")
+    assert cancel.result() == 1
+    assert engine.status(batch)[0] == "processing"
+
+
+def test_a_batch_that_gets_another_lane_is_locked_again_from_the_first_one(sessions: Sessions):
+    """The id of the new lane is smaller, because its transaction began earlier."""
+    engine, adder, blocker, canceller, holder = (sessions() for _ in range(5))
+    for name in ("first", "second", "third"):
+        engine.task(name)
+    batch = engine.batch("first", 1)
+    lanes = "select batchmill.lane_for(%s, 'default', %s, '')"
+    with blocker.conn.transaction():
+        with adder.conn.transaction():
+            early = adder.value(lanes, "second", batch)
+            late = engine.value(lanes, "third", batch)
+            assert early < late
+            blocker.rows("select from batchmill.lanes where id = %s for update", late)
+            cancel = Rival(lambda: canceller.call("begin_cancel", batch))
+            cancel.wait_until_blocked(canceller)
+        holding = Rival(lambda: both_lanes(holder, early, late)).wait_until_blocked(holder)
+    assert (holding.result(), cancel.result()) == (None, 0)
+
+
+def both_lanes(session: Engine, *lanes: int) -> None:
+    with session.conn.transaction():
+        for lane in lanes:
+            session.rows("select from batchmill.lanes where id = %s for update", lane)

@@ -84,6 +84,7 @@ NAMES = [
     "Progress",
     "Quota",
     "QuotaExceeded",
+    "QuotaUse",
     "RangeNotSatisfiable",
     "Rate",
     "Refused",

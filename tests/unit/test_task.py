@@ -60,6 +60,12 @@ def test_a_timeout_that_is_not_positive_is_refused(timeout: float):
         task(timeout=timeout)
 
 
+def test_a_preparation_requires_a_process():
+    task(prepare=list, place=Place.PROCESS)
+    with pytest.raises(InvalidInput, match="has a preparation, which needs a child process"):
+        task(prepare=list)
+
+
 def test_a_memory_limit_requires_a_process():
     task(memory=2**20, place=Place.PROCESS)
     with pytest.raises(InvalidInput, match="has a memory limit, which needs a child process"):

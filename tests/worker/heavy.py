@@ -133,3 +133,24 @@ def spend_forever(job: SyncJob, n: int) -> None:
     job.use("tokens", 7)
     while True:
         time.sleep(60)
+
+
+prepared: list[int] = []
+
+
+def prepare() -> None:
+    prepared.append(os.getpid())
+
+
+def cannot_prepare() -> None:
+    raise Permanent("A library is missing.", code="missing")
+
+
+@mill.task(process=True, prepare=prepare)
+def preparations() -> list[int]:
+    return prepared
+
+
+@mill.task(process=True, retry=ONCE, prepare=cannot_prepare)
+def unprepared() -> None:
+    pass

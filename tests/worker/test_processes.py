@@ -1,6 +1,7 @@
 """Tasks in child processes: limits are enforced, and a crash fails only one attempt."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -8,6 +9,8 @@ import pytest
 
 from batchmill import JobFailed, JobHandle, Mill, WorkerOptions
 from batchmill.worker.child import PRIORITY
+from batchmill.worker.processes import CHILD
+from tests.library.tools import until
 from tests.worker import heavy
 
 TWO = WorkerOptions(processes=2, patience=1)
@@ -126,3 +129,66 @@ async def test_child_processes_end_with_the_worker(mill: Mill) -> None:
     async with mill.running(TWO):
         await (await mill.submit(heavy.segfault, [0] * 4)).wait()
     assert {child.pid for child in psutil.Process().children()} <= before
+
+
+# Children that start in advance
+
+WARM = WorkerOptions(processes=2, warm_processes=2, patience=1)
+
+
+def children() -> set[int]:
+    """The processes that run handlers of this process. Each is a child of a supervisor."""
+    return {child.pid for each in supervisors() for child in children_of(each)}
+
+
+def supervisors() -> list[psutil.Process]:
+    """Servers that tests share are children of this process too, with supervisors of their own."""
+    return [each for each in children_of(psutil.Process()) if CHILD in arguments(each)]
+
+
+def children_of(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.NoSuchProcess):
+        return process.children()
+    return []
+
+
+def arguments(process: psutil.Process) -> list[str]:
+    with suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
+
+
+async def test_a_child_is_prepared_once_before_its_first_job(mill: Mill) -> None:
+    async with mill.running(WorkerOptions(processes=1, patience=1)):
+        first, second = [await (await mill.enqueue(heavy.preparations)).result() for _ in range(2)]
+        (pid,) = first
+        assert (second, pid) == (first, await (await mill.enqueue(heavy.process_id)).result())
+
+
+async def test_children_start_in_advance_and_run_the_first_jobs(mill: Mill) -> None:
+    async with mill.running(WARM):
+        await until(lambda: len(children()) == 2)
+        started = children()
+        results = await (await mill.submit(heavy.preparations, [None] * 6)).results()
+        found = {tuple(value) for value in results.values}
+        assert {pid for (pid,) in found} <= started
+        assert children() == started
+    assert children() == set()
+
+
+async def test_a_child_that_ends_is_replaced_in_advance(mill: Mill) -> None:
+    async with mill.running(WARM):
+        await until(lambda: len(children()) == 2)
+        before = children()
+        assert await failure_of(await mill.enqueue(heavy.exits, 3)) == "crashed"
+        assert await failure_of(await mill.enqueue(heavy.refuses)) == "refused"
+        await until(lambda: len(children()) == 2 and children().isdisjoint(before))
+        (pid,) = await (await mill.enqueue(heavy.preparations)).result()
+        assert pid in children()
+
+
+async def test_a_preparation_that_fails_is_reported_by_the_jobs_that_need_it(mill: Mill) -> None:
+    async with mill.running(WARM):
+        job = await mill.enqueue(heavy.unprepared)
+        assert await failure_of(job) == "missing"
+        assert await (await mill.enqueue(heavy.doubles, {"n": 2})).result() == 4

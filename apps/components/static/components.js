@@ -6,6 +6,7 @@ import { Drop } from "/components/drop.js";
 import { $, announce, element, hide } from "/components/elements.js";
 import { ago, bytes, counted, duration } from "/components/format.js";
 import { call, post } from "/components/http.js";
+import { closable } from "/components/menu.js";
 import { Rows } from "/components/rows.js";
 import { follow } from "/components/stream.js";
 import { Table } from "/components/table.js";
@@ -149,6 +150,7 @@ document.querySelector("#tables .table").hidden = !found.length;
 // Buttons, forms, messages
 
 new Drop($("drop"));
+closable($("menu"));
 $("work").onclick = (event) => busy(event.target, () => new Promise((resolve) => setTimeout(resolve, 1000)));
 $("delete").onclick = async () => { if (await confirmed($("sure"))) toast("3 documents are deleted.", { kind: "good" }); };
 $("sign-in").onsubmit = (event) => {

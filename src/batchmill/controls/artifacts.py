@@ -1,12 +1,13 @@
 """The files of a mill: storing, reading and deleting them."""
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from uuid import UUID
 
 from batchmill.artifacts.archive import Archive
 from batchmill.artifacts.sources import Source, chunks_of
 from batchmill.artifacts.upload import Bounds, Upload, remove
+from batchmill.artifacts.zipped import Manifest, chosen_files, zipped
 from batchmill.domain.artifact import (
     Artifact,
     ArtifactKind,
@@ -119,6 +120,16 @@ class ArtifactControls:
         await self._engine.open()
         batch = await self._store.batches.get(id)
         return Archive(self._store, self._engine.storage, batch).chunks()
+
+    async def zip(
+        self, files: Iterable[tuple[Which, str]], manifest: Manifest
+    ) -> AsyncGenerator[bytes]:
+        """A ZIP of these files in chunks, each under the given name. Names are made safe and
+        distinct. When all files are read, `manifest` gets their names in the ZIP, or None for a
+        file that was deleted meanwhile. What it returns is stored as JSON, in `manifest.json`."""
+        chosen = [(artifact_id(which), name) for which, name in files]
+        await self._engine.open()
+        return zipped(chosen_files(self._store.artifacts, self._engine.storage, chosen, manifest))
 
     async def url(self, which: Which, expires_in: float = HOUR) -> str | None:
         """A URL at the object store that lets anyone read the file for `expires_in` seconds. None

@@ -1,6 +1,7 @@
-"""The quota of a tenant."""
+"""The quota of a tenant, and how much of it is used."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from batchmill.errors import InvalidInput
 
@@ -41,3 +42,17 @@ class Quota:
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 raise InvalidInput(f"{name} must be from {least:,} to {most:,}, not {value}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaUse:
+    """What a tenant has stored, and the jobs that it has submitted on this day, with their limits;
+    None means no limit. `operations` starts at 0 again at `resets_at`, and is counted only if the
+    tenant has a quota on jobs. If the tenant is in a group, the storage is that of the tenant or of
+    the group, whichever has less room."""
+
+    stored_bytes: int
+    storage_bytes: int | None
+    operations: int
+    operations_per_day: int | None
+    resets_at: datetime

@@ -46,6 +46,7 @@ class Task(Generic[P, R]):
     limits: Limits = field(default_factory=Limits)
     timeout: float | None = None
     memory: int | None = None
+    prepare: Callable[[], None] | None = None
     max_snoozes: int = 1_000
     payload_limit: int = LIMIT
     key: Callable[[Any], str] | None = None
@@ -65,10 +66,11 @@ class Task(Generic[P, R]):
                 f"The timeout of {self.name} must be greater than 0 seconds, not {self.timeout!r}."
             )
         checked_priority(self.priority)
-        if self.memory is not None and self.place is not Place.PROCESS:
-            raise InvalidInput(
-                f"{self.name} has a memory limit, which needs a child process: add process=True."
-            )
+        for what, value in (("memory limit", self.memory), ("preparation", self.prepare)):
+            if value is not None and self.place is not Place.PROCESS:
+                raise InvalidInput(
+                    f"{self.name} has a {what}, which needs a child process: add process=True."
+                )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)

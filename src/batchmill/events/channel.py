@@ -56,6 +56,11 @@ class Channel:
     def is_broken(self) -> bool:
         return self._trouble is not None
 
+    @property
+    def last_number(self) -> int:
+        """The highest number known to exist."""
+        return self._known
+
     def close(self) -> asyncio.Task[Any]:
         self._subscribe(set())
         self._reading.cancel()
@@ -202,10 +207,6 @@ class FeedChannel(Channel):
     """The channel of a feed. The hub finds out whether batches have joined the feed."""
 
     log: FeedLog
-
-    @property
-    def last_number(self) -> int:
-        return self._known
 
     def look_again(self) -> None:
         """Triggers a watch, which includes the batches that have joined, and a read."""

@@ -1,6 +1,7 @@
 """Readers of a log, each with its position."""
 
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from typing import Generic, Self, TypeVar
 from uuid import UUID
@@ -14,7 +15,8 @@ AnyChannel = TypeVar("AnyChannel", bound=Channel)
 
 
 class Follower(ABC, Generic[AnyChannel]):
-    """Use `with follower:` and call `next()` until it returns an empty list.
+    """Use `with follower:` and call `next()` until it returns an empty list. A follower can
+    be entered again.
 
     Its only state is a number, so an interrupted `next()` loses nothing.
     """
@@ -22,27 +24,44 @@ class Follower(ABC, Generic[AnyChannel]):
     # True if there was nothing to follow when the follower was created.
     is_over = False
 
-    def __init__(self, entering: AbstractContextManager[AnyChannel], after: int):
+    def __init__(self, channel: Callable[[], AbstractContextManager[AnyChannel]], after: int):
         self.number = after
-        self._entering = entering
+        self._open_channel = channel
 
     def __enter__(self) -> Self:
-        self._channel = self._entering.__enter__()
+        self._entered = self._open_channel()
+        self._channel = self._entered.__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._entering.__exit__(None, None, None)
+        self._entered.__exit__(None, None, None)
 
     @abstractmethod
     async def next(self) -> list[Entry]:
         """Waits for the next events and returns them. Returns none once the log has ended."""
 
+    async def passed(self) -> AsyncIterator[Entry]:
+        """Yields the existing events from the first one up to its number. Yields nothing if the
+        number is beyond the end of the log: `next` then begins with an event that says so."""
+        number = 0
+        while number < self.number <= self._channel.last_number:
+            await self._channel.has_more(number)
+            if not (found := await self._channel.after(number)):
+                return
+            number += len(found)
+            for entry in found:
+                if entry.number <= self.number and entry.event is not GONE:
+                    yield entry
+
 
 class BatchFollower(Follower[BatchChannel]):
     def __init__(
-        self, entering: AbstractContextManager[BatchChannel], batch: BatchRecord, after: int
+        self,
+        channel: Callable[[], AbstractContextManager[BatchChannel]],
+        batch: BatchRecord,
+        after: int,
     ):
-        super().__init__(entering, after)
+        super().__init__(channel, after)
         self._batch = batch
         self.is_over = batch.is_finished and after == batch.last_event
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -68,7 +69,8 @@ class Hub:
             async with self._joins.taken(ALL_TENANTS):
                 batch = await self._batches.get(batch_id)
         log = BatchLog(self._batches, batch.id, batch.tenant)
-        return BatchFollower(self._channel(BatchChannel, log, batch.last_event), batch, after)
+        channel = partial(self._channel, BatchChannel, log, batch.last_event)
+        return BatchFollower(channel, batch, after)
 
     async def follow_feed(self, key: FeedKey, after: FeedPosition | None) -> FeedFollower:
         """Follows a feed from the beginning, or after an event."""
@@ -76,7 +78,7 @@ class Hub:
             last = await self._feeds.open(key)
         log = FeedLog(self._feeds, key, last.feed)
         number = after.number_in(last.feed) if after else 0
-        return FeedFollower(self._channel(FeedChannel, log, last.number), number)
+        return FeedFollower(partial(self._channel, FeedChannel, log, last.number), number)
 
     @contextmanager
     def _channel(

@@ -18,7 +18,7 @@ from batchmill.service.links import ByKeyOrLink, Viewer, signed_url
 from batchmill.service.problems import BadRequest, Problem, TooLarge, problem_of
 from batchmill.service.requests import GuardedRoute
 from batchmill.service.routes.batches import IdempotencyKey
-from batchmill.service.sending import send_file
+from batchmill.service.sending import send_file, send_zip
 from batchmill.service.service import EventStreams
 from batchmill.service.sessions import sign_out
 from batchmill.service.slowing import Slowing
@@ -51,6 +51,7 @@ __all__ = [
     "create_app",
     "problem_of",
     "send_file",
+    "send_zip",
     "service_router",
     "sign_in",
     "sign_out",

@@ -87,7 +87,7 @@ async def _authenticated(request: Request) -> Caller:
 async def _by_key(request: Request, given: str) -> Caller:
     service, key, address = of_request(request), Key.read(given), client_address(request)
     if key is None:
-        raise NotAuthenticated("This is not a valid key: keys begin with bm_.")
+        raise NotAuthenticated("This is not a valid key: keys look like bm_0ad62553_…")
 
     async def look() -> Any:
         # Read the tenant here: while this request waited, another one may have looked up the key.

@@ -1,14 +1,17 @@
-"""Sends a stored file to a client: whole, in ranges, or by a redirect to an object store."""
+"""Sends a stored file to a client: whole, in ranges, or by a redirect to an object store. Sends ZIP
+files while they are created."""
 
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
 from batchmill.domain.artifact import Artifact
-from batchmill.service.download import download_headers, etag, parse_range
+from batchmill.service.download import archive_headers, download_headers, etag, parse_range
 from batchmill.service.links import Viewer
 from batchmill.service.service import of_request
+from batchmill.service.sse import Viewing
 
 
 async def send_file(request: Request, viewer: Viewer, which: Artifact | UUID) -> Response:
@@ -33,3 +36,13 @@ async def send_file(request: Request, viewer: Viewer, which: Artifact | UUID) ->
         headers=download_headers(record, part),
         status=206 if part else 200,
     )
+
+
+def send_zip(
+    request: Request, viewer: Viewing, name: str, chunks: AsyncIterator[bytes]
+) -> Response:
+    """The answer of a route that sends the ZIP of `artifacts.zip` or `artifacts.archive` as a file
+    with this name. It has the service's limits on downloads."""
+    downloads, tenant = of_request(request).downloads, viewer.client.tenant
+    downloads.check_room(tenant)
+    return downloads.response(tenant, chunks, headers=archive_headers(name))

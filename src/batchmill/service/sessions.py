@@ -94,7 +94,10 @@ def sign_out(request: Request, response: Response) -> None:
     require_own_site(request)
     secure = is_secure(request, of_request(request))
     for name in (SESSION, CSRF):
-        response.delete_cookie(cookie_name(name, secure), secure=secure, samesite="lax")
+        # Some clients replace an HttpOnly cookie only by another one.
+        response.delete_cookie(
+            cookie_name(name, secure), secure=secure, httponly=name == SESSION, samesite="lax"
+        )
 
 
 def require_csrf_token(request: Request, expected: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, Self
 from uuid import UUID
@@ -35,9 +35,10 @@ KEEP_ALIVE = b":\n\n"
 FAREWELL_SECONDS = 1.0
 DIGITS = 18
 
-# The name and the data of an event in an application's own format, or None to leave it out.
+# The name and the data of an event in an application's own format. An event may also be shown as
+# several, or be left out.
 Shown = tuple[str, Any]
-Show = Callable[[Event], Awaitable[Shown | None]]
+Show = Callable[[Event], Awaitable[Shown | list[Shown] | None]]
 
 
 class Viewing(Protocol):
@@ -120,14 +121,20 @@ class Streams:
         after: str | None = None,
         *,
         show: Show | None = None,
+        whole: bool = False,
+        until: Callable[[], bool] | None = None,
     ) -> Response:
         """Streams the events of a batch or a feed after the id `after` to a caller or viewer.
 
         Answers 204 if the batch is over and the client has all its events: an EventSource then
         stops reconnecting. A feed has the access of its own tenant: take it from the viewer's
-        client. `show` returns the name and the data of an event in another format, or None to leave
-        the event out. It is called for each client and must give the same answer for the same
-        event. Ids, replay and keep-alives are the same in every format.
+        client. `show` returns the name and the data of an event in another format, a list of
+        several, or None to leave the event out. It is called for each client and must give the same
+        answer for the same event. Ids, replay and keep-alives are the same in every format.
+
+        With `whole`, `show` first sees all events that the client already has, so that its answers
+        may depend on the log so far. The stream ends after the event at which `until` becomes true;
+        if it is true before the stream starts, the answer is 204.
         """
         client = viewer.client
         self.check_room(client.tenant)
@@ -139,7 +146,13 @@ class Streams:
             )
         if follower.is_over:
             return Response(status_code=204)
-        return EventStream(self, follower, show, viewer)
+        if whole and show is not None:
+            with follower:
+                async for entry in follower.passed():
+                    await show(entry.event)
+        if until is not None and until():
+            return Response(status_code=204)
+        return EventStream(self, follower, show, until, viewer)
 
     def check_room(self, tenant: str | None) -> None:
         if self.clients >= self.options.per_process:
@@ -201,14 +214,15 @@ class EventStream(Streamed):
         streams: Streams,
         follower: Follower[Any],
         show: Show | None,
+        until: Callable[[], bool] | None,
         viewer: Viewing,
     ):
-        super().__init__(streams.options.patience, HEADERS)
+        super().__init__(streams.options.patience, HEADERS, ends_at=viewer.ends_at)
         self._streams = streams
         self._follower = follower
         self._show = show
+        self._until = until
         self._tenant = viewer.client.tenant
-        self._ends_at = viewer.ends_at
         self.key = viewer.key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -216,20 +230,22 @@ class EventStream(Streamed):
             await super().__call__(scope, receive, send)
 
     async def _send_all(self, send: Send) -> None:
-        with suppress(TimeoutError):
-            async with self._open_until:
-                await send(self._start())
-                async with asyncio.timeout_at(self._ends_at):
-                    await self._send_events(send)
+        async with self._until_ended():
+            await send(self._start())
+            await self._send_events(send)
         if not self._is_gone:
             await write(send, b"", FAREWELL_SECONDS)
 
     async def _send_events(self, send: Send) -> None:
         await write(send, BEGIN, self.patience)
         # Accept clients while the process stops: a refused EventSource does not reconnect.
-        while not self._streams.is_stopping and (frames := await self._next()):
+        while not (self._streams.is_stopping or self._is_over) and (frames := await self._next()):
             for piece in pieces(frames):
                 await write(send, piece, self.patience)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._until is not None and self._until()
 
     async def _next(self) -> list[bytes]:
         """New events, or a keep-alive if there are none; an empty list after the end of the log."""
@@ -243,7 +259,12 @@ class EventStream(Streamed):
     async def _encode(self, entries: list[Entry]) -> list[bytes]:
         if self._show is None:
             return [encoded(entry) for entry in entries]
-        return [framed(each.id, await self._show(each.event)) for each in entries]
+        frames = list[bytes]()
+        for each in entries:
+            frames.append(framed(each.id, await self._show(each.event)))
+            if self._is_over:
+                break
+        return frames
 
     async def _come(self) -> list[Entry] | None:
         try:
@@ -264,12 +285,18 @@ def frame(event: Event) -> bytes:
     return framed(str(event.number), (event.type, event))
 
 
-def framed(id: str, shown: Shown | None) -> bytes:
-    """An event in the wire format. Without data, a client only remembers the id."""
-    if shown is None:
-        return b"id: %b\n\n" % id.encode()
-    name, data = shown
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (id.encode(), name.encode(), to_json(data))
+def framed(id: str, shown: Shown | list[Shown] | None) -> bytes:
+    """An event in the wire format. Without data, a client only remembers the id. If it is shown as
+    several, the last one has the id, so a client that loses the connection in between gets all of
+    them again."""
+    several = shown if isinstance(shown, list) else [shown] if shown else []
+    ids = [*[b""] * (len(several) - 1), b"id: %b\n" % id.encode()]
+    if not several:
+        return ids[-1] + b"\n"
+    return b"".join(
+        b"%bevent: %b\ndata: %b\n\n" % (own, name.encode(), to_json(data))
+        for own, (name, data) in zip(ids, several, strict=True)
+    )
 
 
 def number_in(after: str | None) -> int:

@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,13 +40,14 @@ class Streamed(Response, ABC):
         headers: Mapping[str, str] | None = None,
         status_code: int = 200,
         media_type: str | None = None,
+        ends_at: float | None = None,
     ):
         self.status_code = status_code
         self.background = None
         self.media_type = media_type or self.media_type
         self.init_headers(headers)
         self.patience = patience
-        self._open_until = asyncio.timeout(None)
+        self._open_until = asyncio.timeout_at(ends_at)
         self._is_gone = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,6 +75,16 @@ class Streamed(Response, ABC):
         # It may be ending already.
         with suppress(RuntimeError):
             self._open_until.reschedule(0)
+
+    @asynccontextmanager
+    async def _until_ended(self) -> AsyncIterator[None]:
+        """Interrupts what runs in it when the response has to end."""
+        try:
+            async with self._open_until:
+                yield
+        except TimeoutError:
+            if not self._open_until.expired():
+                raise
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -195,12 +206,11 @@ class Download(Streamed):
                 await self._refused(error)(scope, receive, send)
 
     async def _send_all(self, send: Send) -> None:
-        with suppress(TimeoutError):
-            async with self._open_until:
-                await send(self._start())
-                async for piece in pieces_of(self._chunks):
-                    await write(send, piece, self.patience)
-                await write(send, b"", self.patience)
+        async with self._until_ended():
+            await send(self._start())
+            async for piece in pieces_of(self._chunks):
+                await write(send, piece, self.patience)
+            await write(send, b"", self.patience)
 
 
 async def write(send: Send, body: bytes, patience: float) -> None:

@@ -1,8 +1,9 @@
-"""The totals of the amounts that handlers recorded."""
+"""The totals of the amounts that handlers recorded, and how much of its quota a tenant uses."""
 
 from typing import Any
 
 from batchmill.domain.batch import parse_batch_id
+from batchmill.domain.quota import QuotaUse
 from batchmill.domain.task import Task
 from batchmill.domain.usage import UsageFilter, UsageRecord, check_groups
 from batchmill.errors import InvalidInput
@@ -36,3 +37,7 @@ class UsageStore:
                 "or task, or with fewer groups."
             )
         return [UsageRecord(**row) for row in found]
+
+    async def quota(self, tenant: str) -> QuotaUse:
+        (row,) = await self._database.rows("quota_use", tenant=tenant)
+        return QuotaUse(**row)

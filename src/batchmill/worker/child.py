@@ -117,6 +117,10 @@ def serve(conn: Connection) -> None:
         sys.path[:] = receive(conn)["path"]
         while True:
             order = receive(conn)
+            if "prepare" in order:
+                prepare_all(order["prepare"])
+                send(conn, {"prepared": True})
+                continue
             with continuing(order["traceparent"]):
                 answered = answer(conn, order)
             send(conn, answered | {"left": supervisor.has_children()})
@@ -129,6 +133,7 @@ def answer(conn: Connection, order: dict[str, Any]) -> dict[str, Any]:
     try:
         _limit_memory(order["memory"])
         task = find_task(order["module"], order["name"], order["main"])
+        prepare(task)
         claim = Claim._make(order["claim"])
         payload = task.payload.load(claim.payload)
         job = ChildJob(claim, conn, order["timeout"])
@@ -139,6 +144,21 @@ def answer(conn: Connection, order: dict[str, Any]) -> dict[str, Any]:
         return {"failure": [getattr(failure, name) for name in failure.__slots__]}
     finally:
         _limit_memory(None)
+
+
+def prepare_all(sources: list[dict[str, Any]]) -> None:
+    """Prepares for jobs in advance. The job that needs what fails here fails for the same reason,
+    and reports it."""
+    for source in sources:
+        with suppress(Exception, SystemExit):
+            prepare(find_task(**source))
+
+
+@cache
+def prepare(task: Task[..., Any]) -> None:
+    """Once in each process."""
+    if task.prepare is not None:
+        task.prepare()
 
 
 def describe(task: Task[..., Any], value: Any) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from uuid import uuid4
 
 from batchmill.domain.artifact import Artifact
 from batchmill.domain.job import Progress
+from batchmill.domain.task import Task
 from batchmill.errors import BatchmillError, LeaseLost, Transient
 from batchmill.job import JobServices
 from batchmill.jobinfo import JobInfo
@@ -27,6 +29,8 @@ from batchmill.worker.attempt import Attempt
 from batchmill.worker.watch import MARK, Watch
 
 T = TypeVar("T")
+
+log = logging.getLogger("batchmill.worker")
 
 CHILD = "batchmill.worker.child"
 JOBS_PER_CHILD = 100
@@ -55,13 +59,15 @@ class Child:
         )
         self.jobs = 0
         self.last_task = ""
+        self.preparing: asyncio.Future[None] | None = None
         self.send({"path": sys.path})
 
     @property
     def has_ended(self) -> bool:
         """Whether an idle child has ended by itself. It sends nothing while it is idle, so there is
-        only the end of the connection to read."""
-        return self._conn.poll()
+        only the end of the connection to read. It is not idle before it is prepared."""
+        is_prepared = self.preparing is None or self.preparing.done()
+        return is_prepared and self._conn.poll()
 
     def send(self, message: dict[str, Any]) -> None:
         self._conn.send_bytes(json.dumps(message).encode())
@@ -87,13 +93,24 @@ class Child:
 
 class Processes:
     """Runs at most `size` children. Each runs one job at a time and is replaced after
-    `JOBS_PER_CHILD` jobs."""
+    `JOBS_PER_CHILD` jobs. At least `warm` of them are started in advance, and prepared for the
+    `tasks`."""
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, *, warm: int = 0, tasks: Iterable[Task[..., Any]] = ()):
+        self._size = size
+        self._warm = min(warm, size)
+        self._preparation = {"prepare": [_source(task) for task in tasks]} if warm else {}
         self._slots = asyncio.Semaphore(size)
+        self._alive = 0
         self._idle: list[Child] = []
+        self._warming: asyncio.Task[None] | None = None
         # Two threads per child: one may wait for its answer while another kills it.
         self._threads = ThreadPoolExecutor(2 * size, thread_name_prefix="batchmill-child")
+
+    def warm_up(self) -> None:
+        """Starts children in the background, if there are too few."""
+        if self._alive < self._warm and (self._warming is None or self._warming.done()):
+            self._warming = asyncio.create_task(self._start_children(), name="batchmill.children")
 
     async def run(self, attempt: Attempt, services: JobServices) -> dict[str, Any]:
         """Runs the attempt's handler in a child and returns the child's answer."""
@@ -102,7 +119,7 @@ class Processes:
             try:
                 answer = await self._run_in_child(child, attempt, services)
             except BaseException as error:
-                ending = await asyncio.shield(self._in_thread(child.kill))
+                ending = await asyncio.shield(self._end(child))
                 if isinstance(error, EOFError | ConnectionError):
                     raise Transient(
                         f"The process that ran this job ended unexpectedly ({ending}).",
@@ -122,12 +139,14 @@ class Processes:
         dead = self.dead()
         self._idle = [child for child in self._idle if child not in dead]
         for child in dead:
-            await self._in_thread(child.kill)
+            await self._end(child)
 
     async def close(self) -> None:
-        for child in self._idle:
-            child.kill()
-        self._idle.clear()
+        self._warm = 0
+        self._kill_idle()
+        if self._warming is not None:
+            await self._warming
+            self._kill_idle()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _next_child(self) -> Child:
@@ -135,16 +154,58 @@ class Processes:
             child = self._idle.pop()
             if not child.has_ended:
                 return child
-            await self._in_thread(child.kill)
-        return await self._in_thread(Child)
+            await self._end(child)
+        return await self._new_child()
+
+    async def _new_child(self) -> Child:
+        self._alive += 1
+        try:
+            return await self._in_thread(Child)
+        except BaseException:
+            self._alive -= 1
+            raise
+
+    async def _start_children(self) -> None:
+        """One after the other, so that the first one is ready soon. A job that gets a child
+        meanwhile waits for the rest of its preparation."""
+        while self._alive < self._warm:
+            try:
+                child = await self._new_child()
+            except OSError as error:
+                log.warning("Cannot start a child process in advance: %s", error)
+                return
+            child.preparing = asyncio.ensure_future(self._prepare(child))
+            # Those that have run a job are used first.
+            self._idle.insert(0, child)
+            await asyncio.wait({child.preparing})
+
+    async def _prepare(self, child: Child) -> None:
+        # If it ends meanwhile, the next job or the next reset replaces it.
+        with suppress(OSError, EOFError):
+            await self._in_thread(child.send, self._preparation)
+            await self._in_thread(child.receive)
+
+    def _kill_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().kill()
+
+    async def _end(self, child: Child) -> str:
+        """Kills a child and returns how it ended. Another one may be started for it."""
+        try:
+            return await self._in_thread(child.kill)
+        finally:
+            self._alive -= 1
+            self.warm_up()
 
     async def _run_in_child(
         self, child: Child, attempt: Attempt, services: JobServices
     ) -> dict[str, Any]:
         if attempt.span is not None:
             attempt.span.begin()
-        await self._in_thread(child.send, _order(attempt))
         async with asyncio.timeout(IMPORT_TIMEOUT):
+            if child.preparing is not None:
+                await asyncio.shield(child.preparing)
+            await self._in_thread(child.send, _order(attempt))
             message = await self._in_thread(child.receive)
         attempt.begin(JobInfo(attempt.claim))
         async with asyncio.timeout(attempt.task.timeout):
@@ -185,9 +246,10 @@ class Processes:
 
     async def _put_back(self, child: Child, answer: dict[str, Any]) -> None:
         child.jobs += 1
-        if child.jobs >= JOBS_PER_CHILD or "failure" in answer or answer["left"]:
+        is_worn = child.jobs >= JOBS_PER_CHILD or self._alive > self._size
+        if is_worn or "failure" in answer or answer["left"]:
             # A handler that failed or left processes behind may have corrupted its own process.
-            await self._in_thread(child.kill)
+            await self._end(child)
         else:
             self._idle.append(child)
 
@@ -214,13 +276,16 @@ def _written(reference: Artifact) -> dict[str, Any]:
     return asdict(reference) | {"artifact": str(reference.artifact)}
 
 
+def _source(task: Task[..., Any]) -> dict[str, Any]:
+    """Where a child finds the task."""
+    module = task.function.__module__
+    main = sys.modules["__main__"].__file__ if module == "__main__" else None
+    return {"module": module, "name": task.name, "main": main}
+
+
 def _order(attempt: Attempt) -> dict[str, Any]:
-    function = attempt.task.function
-    module = function.__module__
     return {
-        "module": module,
-        "name": attempt.task.name,
-        "main": sys.modules["__main__"].__file__ if module == "__main__" else None,
+        **_source(attempt.task),
         "claim": attempt.claim,
         "memory": attempt.task.memory,
         "timeout": attempt.task.timeout,

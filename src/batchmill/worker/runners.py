@@ -47,6 +47,7 @@ class Runners:
         *,
         threads: int,
         processes: int,
+        warm_processes: int = 0,
         patience: float,
         processors: Processors,
     ):
@@ -55,7 +56,8 @@ class Runners:
         self._patience = patience
         self._processors = processors
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batchmill-task")
-        self.processes = Processes(processes)
+        isolated = (task for task in tasks.tasks.values() if task.place is Place.PROCESS)
+        self.processes = Processes(processes, warm=warm_processes, tasks=isolated)
 
     def runner_of(self, task: Task[..., Any]) -> Runner:
         match task.place:

@@ -60,6 +60,7 @@ class WorkerSession:
             self._services,
             threads=options.threads,
             processes=options.processes,
+            warm_processes=options.warm_processes,
             patience=options.patience,
             processors=self._processors,
         )
@@ -111,6 +112,7 @@ class WorkerSession:
     async def work(self, stopping: asyncio.Event, emptied: asyncio.Event | None = None) -> None:
         """Works until `stopping` is set, then drains. Returns early if the lease is lost. If
         `emptied` is given, it sets both events when no job is due."""
+        self._runners.processes.warm_up()
         log.info("Worker %d is ready: %s.", self._worker, ", ".join(self._engine.registry.tasks))
         parts = [
             self._reporter.run(),

@@ -169,6 +169,23 @@ async def test_a_dialog_asks_before_it_acts(opened: Page) -> None:
     await expect(opened.locator(".toast")).to_contain_text("3 documents are deleted.")
 
 
+async def test_a_menu_closes_with_escape_elsewhere_and_after_a_choice(opened: Page) -> None:
+    menu = opened.locator("#menu")
+    summary, button = menu.locator("summary"), menu.get_by_role("button", name="A button")
+    await summary.press("Enter")
+    await opened.keyboard.press("Tab")
+    await expect(menu.get_by_role("link", name="A link")).to_be_focused()
+    await opened.keyboard.press("Escape")
+    await expect(summary).to_be_focused()
+    await expect(button).to_be_hidden()
+    await summary.click()
+    await button.click()
+    await expect(button).to_be_hidden()
+    await summary.click()
+    await opened.get_by_role("heading", name="Buttons, forms and files").click()
+    await expect(button).to_be_hidden()
+
+
 async def test_a_button_that_works_is_pressed_once_and_keeps_the_focus(opened: Page) -> None:
     await opened.clock.install()
     button = opened.get_by_role("button", name="Work for a second")

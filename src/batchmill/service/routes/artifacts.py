@@ -8,11 +8,11 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from batchmill.domain.artifact import ArtifactKind
 from batchmill.service import schemas
 from batchmill.service.caller import Reader, Submitter
-from batchmill.service.download import archive_headers, download_headers
+from batchmill.service.download import download_headers
 from batchmill.service.links import ByKeyOrLink, LinkSeconds, signed_link
 from batchmill.service.pages import Cursor, Pages, Size
 from batchmill.service.requests import GuardedRoute
-from batchmill.service.sending import send_file
+from batchmill.service.sending import send_file, send_zip
 from batchmill.service.service import AnyService
 from batchmill.store.artifacts import FIRST
 
@@ -107,11 +107,9 @@ async def head_artifact(viewer: ByKeyOrLink, id: UUID) -> Response:
     response_class=Response,
     responses={200: {"content": {"application/zip": {}}, "description": "The ZIP file."}},
 )
-async def download_archive(service: AnyService, caller: Reader, id: UUID) -> Response:
+async def download_archive(request: Request, caller: Reader, id: UUID) -> Response:
     """All output files of a batch, as a ZIP with a manifest that lists what is missing."""
-    service.downloads.check_room(caller.tenant)
-    chunks, headers = await caller.client.artifacts.archive(id), archive_headers(f"{id}.zip")
-    return service.downloads.response(caller.tenant, chunks, headers=headers)
+    return send_zip(request, caller, f"{id}.zip", await caller.client.artifacts.archive(id))
 
 
 @router.get("/batches/{id}/artifacts")

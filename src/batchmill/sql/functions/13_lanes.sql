@@ -101,10 +101,27 @@ declare
     lane_ids bigint[];
 begin
     loop
-        lane_ids := array(select id from lanes where batch_id = of_batch order by id for update);
-        exit when cardinality(lane_ids) = (select count(*) from lanes where batch_id = of_batch);
+        lane_ids := lock_lanes_so_far(of_batch);
+        exit when lane_ids is not null;
     end loop;
     return lane_ids;
+end $$;
+
+-- Locks the lanes that a batch has now. Returns null, without the locks, if another lane was added meanwhile: its id may
+-- be smaller, because ids are issued before the commit. The error rolls the block back and so releases the locks.
+create or replace function lock_lanes_so_far(of_batch uuid) returns bigint[]
+language plpgsql as $$
+declare
+    lane_ids bigint[];
+begin
+    -- Not in the declaration: it runs before the subtransaction starts, so its locks would not be released.
+    lane_ids := array(select id from lanes where batch_id = of_batch order by id for update);
+    if cardinality(lane_ids) <> (select count(*) from lanes where batch_id = of_batch) then
+        raise exception 'Batch % has another lane.', of_batch using errcode = 'BM012';
+    end if;
+    return lane_ids;
+exception when sqlstate 'BM012' then
+    return null;
 end $$;
 
 -- Locks a batch with all its lanes and their limits.

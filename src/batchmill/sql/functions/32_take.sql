@@ -68,7 +68,8 @@ declare
     place integer;
     full_at integer;
     take integer;
-    -- Whether a lane of this rank has more jobs than its share. The next claim starts them before any lower task.
+    -- If tasks have priorities: whether a lane of this rank has more jobs than its share. The next claim starts them
+    -- before any lower task.
     has_more boolean := false;
 begin
     job_ids := '{}';
@@ -103,7 +104,7 @@ begin
             tenant_at := cardinality(tenants);
         end if;
         if shares[tenant_at] = 0 then
-            has_more := has_more or lane.job_ids is not null;
+            has_more := has_more or rank is not null and lane.job_ids is not null;
             continue;
         end if;
         if lane.job_ids is not null then
@@ -122,8 +123,10 @@ begin
                 continue;
             end if;
             take := greatest(take, 0);
-            has_more := has_more or (full_at is null and take = least(shares[tenant_at],
-                most_per_lane[array_position(ordered_lanes, lane.lane_id)]));
+            if rank is not null and full_at is null and not has_more then
+                has_more := take = least(
+                    shares[tenant_at], most_per_lane[array_position(ordered_lanes, lane.lane_id)]);
+            end if;
             foreach place in array lane.limit_places loop
                 free[place] := free[place] - take;
                 starts_by_limit[place] := starts_by_limit[place] + take;

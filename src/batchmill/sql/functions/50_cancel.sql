@@ -99,11 +99,7 @@ begin
             perform require_job(of_job);
             return 0;
         end if;
-        exit when lane is null and hold_without_lane(of_job);
-        continue when lane is null;
-        perform lock_around(array[lane]);
-        -- While this call waited for the lock, the job may have moved to the lane of its next stage.
-        exit when exists (select from jobs where id = of_job and lane_id = lane);
+        exit when case when lane is null then hold_without_lane(of_job) else hold_in_lane(of_job, lane) end;
     end loop;
     return cancel_jobs(array[of_job], clock());
 end $$;
@@ -127,6 +123,20 @@ begin
     perform from jobs where id = of_job for update;
     if not exists (select from jobs where id = of_job and lane_id is null) then
         raise exception 'Job % has a lane.', of_job using errcode = 'BM012';
+    end if;
+    return true;
+exception when sqlstate 'BM012' then
+    return false;
+end $$;
+
+-- Locks the lane of a job with its limits and its batch. Returns false, without the locks, if the job has moved to the
+-- lane of its next stage meanwhile. It keeps no lock, because all lanes must be locked before the first limit.
+create or replace function hold_in_lane(of_job bigint, lane bigint) returns boolean
+language plpgsql as $$
+begin
+    perform lock_around(array[lane]);
+    if not exists (select from jobs where id = of_job and lane_id = lane) then
+        raise exception 'Job % has another lane.', of_job using errcode = 'BM012';
     end if;
     return true;
 exception when sqlstate 'BM012' then

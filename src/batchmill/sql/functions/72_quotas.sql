@@ -1,8 +1,8 @@
 -- API keys of the service, and quotas of tenants.
 
 -- Admits a request. Returns the tenant, scopes and request limit of its key, or null if the key is not valid.
--- Counts the request if its tenant has a request limit; `retry_after` is set if that is used up. While no key
--- exists at all, a request without a key is admitted as the tenant `default`.
+-- Counts the request if its tenant has a request limit; `retry_after` is set if that is used up. Until the first key is
+-- created, a request without a key is admitted as the tenant `default`.
 create or replace function admit(key_id text, key_digest bytea) returns json
 language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
@@ -10,7 +10,7 @@ declare
     known api_keys;
 begin
     if key_id is null then
-        if exists (select from api_keys) then
+        if exists (select from api_keys) or (select erased_keys from last_erasure) then
             return null;
         end if;
         known.tenant := 'default';
@@ -152,4 +152,28 @@ language plpgsql as $$
 begin
     raise exception 'The quota of this tenant is % %, and it already has %.', most, what, used using errcode = 'BM011',
         detail = json_build_object('used', used, 'limit', most, 'retry_after', retry_after)::text;
+end $$;
+
+-- How much of its storage and of today's jobs a tenant has used, and how much it may use; null means no limit. A tenant
+-- gets its own. The bound on storage with the least room applies, as in grow_artifact().
+create or replace function quota_use(
+    of_tenant text, out stored_bytes bigint, out storage_bytes bigint, out operations integer,
+    out operations_per_day integer, out resets_at timestamptz
+)
+language plpgsql stable security definer set search_path = batchmill, pg_catalog, pg_temp as $$
+declare
+    own text := coalesce(acting_tenant(), of_tenant);
+    today date := day_of(clock());
+    quota quotas := quota_of(own);
+    used usage;
+begin
+    select * into used from usage u where u.tenant = own;
+    select b.used, b.most into stored_bytes, storage_bytes from (values
+        (1, coalesce(used.stored_bytes, 0), quota.storage_bytes),
+        (2, coalesce((select g.stored_bytes from storage_groups g where g.name = group_of(own)), 0),
+            (select q.storage_bytes from quotas q where q.tenant = group_of(own)))) as b (place, used, most)
+    order by b.most - b.used, b.place limit 1;
+    operations := case when used.day = today then used.operations else 0 end;
+    operations_per_day := quota.operations_per_day;
+    resets_at := (today + 1)::timestamp at time zone 'UTC';
 end $$;

@@ -13,7 +13,8 @@ begin
     end if;
     insert into erasures (tenant, requested_at) values (of_tenant, clock()) on conflict do nothing;
     if found then
-        update last_erasure set requested_at = clock();
+        update last_erasure
+        set requested_at = clock(), erased_keys = erased_keys or exists (select from api_keys where tenant = of_tenant);
     end if;
     perform pg_notify('batchmill', 'upkeep');
     return (select requested_at from erasures where tenant = of_tenant);

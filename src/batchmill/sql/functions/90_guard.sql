@@ -157,7 +157,7 @@ begin
             'duplicates_of',
             'notify_batch', 'save_webhook', 'rotate_webhook', 'enable_webhook', 'delete_webhook',
             'begin_input', 'grow_artifact', 'end_artifact', 'give_up_artifact', 'delete_artifact',
-            'forget_artifacts', 'count_download', 'save_schedule', 'pause_schedule', 'delete_schedule'])
+            'forget_artifacts', 'count_download', 'save_schedule', 'pause_schedule', 'delete_schedule', 'quota_use'])
     loop
         execute format('grant execute on function %s to batchmill_tenant', granted);
     end loop;

@@ -49,6 +49,9 @@ select * from batchmill.quotas order by tenant
 -- name: delete_quota
 delete from batchmill.quotas where tenant = %(tenant)s returning tenant
 
+-- name: quota_use
+select stored_bytes, storage_bytes, operations, operations_per_day, resets_at from batchmill.quota_use(%(tenant)s)
+
 -- name: begin_erasure
 select tenant, requested_at, extract(epoch from batchmill.clock() - requested_at)::float8 as age
 from (select batchmill.begin_erasure(%(tenant)s) as requested_at, %(tenant)s::text as tenant) begun

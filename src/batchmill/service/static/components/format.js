@@ -21,13 +21,13 @@ export function duration(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** A `<time>`: how long ago it was, and the exact time when the pointer is over it. */
+/** A `<time>`: how long ago it was, or when it will be, and the exact time when the pointer is over it. */
 export function ago(iso) {
   const made = document.createElement("time");
   const seconds = (new Date(iso) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   made.dateTime = iso;
   made.title = new Date(iso).toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
-  made.textContent = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+  made.textContent = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" }).format(seconds > 0 ? Math.round(seconds / size) : Math.trunc(seconds / size), unit);
   return made;
 }

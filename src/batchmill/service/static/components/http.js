@@ -25,9 +25,7 @@ export class CallError extends Error {
 /** The answer's JSON. Throws a CallError for an answer other than 2xx. */
 export async function call(url, options = {}) {
   const headers = new Headers(options.headers);
-  // Only pages of this site can read the cookie, so its value proves where the request is from.
-  // Over https its name has a prefix. A browser may still have a cookie without it from before.
-  const token = cookie(`__Host-${CSRF_COOKIE}`) ?? cookie(CSRF_COOKIE);
+  const token = csrfToken();
   if (token && !["GET", "HEAD"].includes(options.method ?? "GET")) headers.set("X-CSRF-Token", token);
   const answer = await fetch(url, { ...options, headers }).catch((error) => {
     throw error.name === "AbortError" ? error : new CallError(0);
@@ -45,6 +43,13 @@ export function post(url, body = {}, options = {}) {
  * `crypto.randomUUID` exists only on pages that were loaded over TLS. */
 export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** For the header `X-CSRF-Token` of a request that is not sent by `call`, or undefined without a session.
+ * Only pages of this site can read the cookie, so its value proves where the request is from. Over https
+ * its name has a prefix. A browser may still have an older cookie without the prefix. */
+export function csrfToken() {
+  return cookie(`__Host-${CSRF_COOKIE}`) ?? cookie(CSRF_COOKIE);
 }
 
 function cookie(name) {
