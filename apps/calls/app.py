@@ -11,15 +11,22 @@ from fastapi.staticfiles import StaticFiles
 
 from apps.calls.mill import mill, settings
 from apps.calls.routes import router, session
-from apps.calls.settings import LocalSettings
+from apps.calls.settings import LocalSettings, TranscriptionSettings
 from apps.calls.tasks import forget
 from batchmill import WorkerOptions
 from batchmill.service import PAGE_HEADERS, add_components, service_router
 
 STATIC = files("apps.calls") / "static"
 PROCESSES = settings.converting + LocalSettings.read().operations
-# Stages wait for nobody, so a few slots are enough.
-WORKER = WorkerOptions(concurrency=20, processes=PROCESSES, lease=settings.lease_seconds, grace=5)
+# Stages do not wait for operations, so a few slots are enough for them. Conversions and operations
+# hold their slots for minutes.
+OPERATIONS = PROCESSES + TranscriptionSettings.read().concurrency
+WORKER = WorkerOptions(
+    concurrency=settings.concurrency or OPERATIONS + 20,
+    processes=PROCESSES,
+    lease=settings.lease_seconds,
+    grace=settings.grace_seconds,
+)
 
 
 @asynccontextmanager

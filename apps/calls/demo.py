@@ -1,14 +1,15 @@
 """Demo: takes a recording of an invented call through all stages, in the terminal."""
 
 import asyncio
+import sys
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from apps.calls.analysis import Analysis
 from apps.calls.mill import mill, settings
 from apps.calls.models import CallResult, SubmittedRecording, Transcript
 from apps.calls.samples import sample
-from apps.calls.tables import CALLS
-from apps.calls.tasks import extract_audio, settle
+from apps.calls.upload import submit
 from batchmill import Batch, WorkerOptions
 from batchmill.cli import follow_batch, note, out, table
 
@@ -17,34 +18,31 @@ PAGE = "http://127.0.0.1:8310/calls/"
 
 
 async def main() -> None:
-    note("Speaking a sample call, and transcribing it on this machine. No service is asked.")
+    note(f"Speaking a sample call, and transcribing it on this machine. {about_services()}")
     async with mill.running(WorkerOptions(name="demo", grace=5)):
-        batch = await submit((await asyncio.to_thread(sample)).wav)
+        batch = await upload((await asyncio.to_thread(sample)).wav)
         await follow_batch(batch)
         results = await batch.results()
-        if results.values:
-            await show(CallResult.model_validate(results.values[0]))
+        for job in results.failed:
+            sys.exit(f"The call failed: {job.error.message if job.error else job.state}")
+        await show(CallResult.model_validate(results.values[0]))
     out().print(f"\nTo see it in a browser, run `make serve APP=calls PORT=8310`: {PAGE}{batch.id}")
 
 
-async def submit(wav: bytes) -> Batch:
+def about_services() -> str:
+    if settings.model is None:
+        return "No external service is used."
+    name, host = settings.model.name, urlsplit(settings.model.base_url).netloc
+    return f"The transcript is sent to {name} at {host}, which writes the summary."
+
+
+async def upload(wav: bytes) -> Batch:
     """The same as an upload of the tenant `default`."""
-    client, upload = mill.as_tenant("default"), uuid4()
+    client = mill.as_tenant("default")
     file = await client.artifacts.save(NAME, wav)
-    recording = SubmittedRecording(
-        name=NAME, provider="local", language=settings.language, file=file.reference
-    )
-    async with client.transaction() as conn:
-        batch = await client.submit(
-            extract_audio,
-            [recording],
-            connection=conn,
-            labels={"application": "calls", "upload": str(upload)},
-            on_finish=settle,
-        )
-        row = recording.model_dump(include={"name", "provider", "language"})
-        await CALLS.rows(conn, "add_call", id=batch.id, tenant="default", upload=upload, **row)
-    return batch
+    recording = SubmittedRecording(name=NAME, provider="local", language="en", file=file.reference)
+    (call,) = await submit(client, uuid4(), [recording])
+    return call.batch
 
 
 def clock(seconds: float) -> str:

@@ -76,12 +76,17 @@ class Recording(Model):
         return self.model_copy(update=more)
 
 
-class SubmittedRecording(Model):
+class Choice(Model):
+    """What an upload chooses. Languages are codes such as `en` and `pt_BR`."""
+
+    provider: ProviderName
+    language: Annotated[str, Field(max_length=20, pattern="^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$")]
+
+
+class SubmittedRecording(Choice):
     """A recording as it was uploaded."""
 
     name: Annotated[str, Field(min_length=1, max_length=500)]
-    provider: ProviderName
-    language: Annotated[str, Field(min_length=2, max_length=20)]
     file: Artifact
     transcript: Artifact | None = None
 

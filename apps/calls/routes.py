@@ -1,5 +1,6 @@
 """The API under /api."""
 
+import asyncio
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -7,22 +8,25 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
+from apps.calls import operations
 from apps.calls.mill import providers, settings
 from apps.calls.models import Transcript
 from apps.calls.search import moments_of
-from apps.calls.stream import shown
+from apps.calls.stream import UploadStream, shown
 from apps.calls.tables import CALLS
 from apps.calls.transcript import Format, written
-from apps.calls.upload import upload
+from apps.calls.upload import Upload, upload
 from apps.calls.views import (
     FIRST_STAGE,
+    STATUSES,
     call_row,
     call_view,
     calls_of,
     files_of,
+    stage_of,
     stream_url,
 )
-from batchmill import Client, Feed, NotFound
+from batchmill import Client, Conflict, Feed, NotFound
 from batchmill.service import (
     BadRequest,
     ByKeyOrLink,
@@ -96,17 +100,29 @@ async def upload_calls(
     return {
         "uploadId": uploaded.id,
         "streamUrl": f"/api/uploads/{uploaded.id}/stream",
-        "calls": [
-            {
-                "id": call.batch.id,
-                "name": call.name,
-                "status": "queued",
-                "stage": FIRST_STAGE,
-                "streamUrl": stream_url(call.batch.id),
-            }
-            for call in uploaded.calls
-        ],
+        "calls": await uploaded_views(caller.client, uploaded),
     }
+
+
+async def uploaded_views(client: Client, uploaded: Upload) -> list[dict[str, Any]]:
+    """New calls are queued. Calls of a repeated request may be in a later state."""
+    is_repeated = any(call.batch.is_existing for call in uploaded.calls)
+    rows = await calls_of(client, upload=uploaded.id, count=None) if is_repeated else []
+    states = {row["id"]: (STATUSES[row["batch_state"]], stage_of(row["task"])) for row in rows}
+    views = list[dict[str, Any]]()
+    for call in uploaded.calls:
+        id = call.batch.id
+        status, stage = states.get(id, ("queued", FIRST_STAGE))
+        views.append(
+            {
+                "id": id,
+                "name": call.name,
+                "status": status,
+                "stage": stage,
+                "streamUrl": stream_url(id),
+            }
+        )
+    return views
 
 
 @router.get("/calls")
@@ -153,7 +169,7 @@ def parsed_cursor(text: str | None) -> tuple[datetime, UUID] | None:
         created_at, id = text.split(" ")
         return datetime.fromisoformat(created_at), UUID(id)
     except ValueError:
-        raise BadRequest("before is the value of next on the page before.") from None
+        raise BadRequest("before is invalid. Send the value of next from the last page.") from None
 
 
 def feed_of(client: Client) -> Feed:
@@ -170,7 +186,19 @@ async def follow_calls(streams: EventStreams, caller: Reader, after: LastEventId
 async def follow_upload(
     streams: EventStreams, viewer: ByKeyOrLink, id: UUID, after: LastEventId
 ) -> Response:
-    return await streams.follow(viewer, viewer.client.feed("upload", str(id)), after, show=shown)
+    """Ends when all calls of the upload have ended. After a retry, open a new stream."""
+    rows = await calls_of(viewer.client, upload=id, count=None)
+    if not rows:
+        raise NotFound(f"There is no upload {id}.")
+    stream = UploadStream({row["id"]: row["last_event"] for row in rows})
+    return await streams.follow(
+        viewer,
+        viewer.client.feed("upload", str(id)),
+        after,
+        show=stream.show,
+        whole=True,
+        until=lambda: stream.is_over,
+    )
 
 
 @router.get(CALL)
@@ -199,7 +227,7 @@ async def file_view(
 async def file_of(client: Client, id: UUID, kind: str) -> UUID:
     row = await call_row(client, id)
     if kind not in (files := files_of(row)):
-        raise NotFound(f"The call {id} has no {kind} yet.")
+        raise NotFound(f"The call {id} has no {kind}.")
     return UUID(files[kind]["artifact"])
 
 
@@ -226,12 +254,21 @@ async def get_peaks(viewer: ByKeyOrLink, id: UUID) -> Response:
 @router.get(CALL + "/transcript")
 async def get_transcript(viewer: ByKeyOrLink, id: UUID, format: Format = "json") -> Response:
     file = await file_of(viewer.client, id, "transcript")
-    text = await viewer.client.artifacts.read(file)
-    if format != "json":
-        text = written(Transcript.model_validate_json(text), format).encode()
+    text = await rendered(await viewer.client.artifacts.read(file), format)
     # Without a name, so that a page can name the file after the call.
     headers = {"Content-Disposition": "attachment"}
     return Response(text, media_type=MEDIA_TYPES[format], headers=headers)
+
+
+async def rendered(stored: bytes, format: Format) -> bytes:
+    """A stored transcript in another format. In a thread, because a long one takes seconds."""
+    if format == "json":
+        return stored
+
+    def render() -> bytes:
+        return written(Transcript.model_validate_json(stored), format).encode()
+
+    return await asyncio.to_thread(render)
 
 
 @router.get(CALL + "/analysis")
@@ -257,8 +294,11 @@ async def cancel_call(caller: Submitter, id: UUID) -> dict[str, Any]:
 
 @router.delete(CALL, status_code=204)
 async def delete_call(caller: Submitter, id: UUID) -> None:
-    """Deletes an ended call with its files. A row that is left after a crash is not listed, and is
-    deleted in the night."""
-    await call_row(caller.client, id)
+    """Deletes an ended call with its files, and what its operations still have at the provider. A
+    row that remains after a crash is not listed, and is deleted at night."""
+    row = await call_row(caller.client, id)
+    if row["finished_at"] is None:
+        raise Conflict(f"The call {id} has not ended. Cancel it first.")
+    await operations.abandon(caller.client, id)
     await caller.client.batch(id).delete()
     await CALLS.rows(caller.client, "delete_call", id=id)

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
+from apps.calls.audio import LONGEST
 from apps.calls.models import ProviderName
 from batchmill.config import Bytes, Count, CountOrZero, EnvironmentSettings, Url, variables
 
@@ -65,14 +66,24 @@ class TranscriptionSettings(EnvironmentSettings):
 
 
 class ModelSettings(EnvironmentSettings):
-    """The OpenAI-compatible endpoint of the model that writes summaries."""
+    """The OpenAI-compatible endpoint of the model that writes summaries. With a key and no URL, it
+    is OpenAI's own. It has variables of its own, so that a key that is in the environment for other
+    programs does not send transcripts to a service."""
 
-    model_config = SettingsConfigDict(alias_generator=variables("OPENAI_"))
+    model_config = SettingsConfigDict(alias_generator=variables("CALLS_MODEL_"))
 
-    base_url: Url = OPENAI
-    api_key: str | None = Field(default=None, repr=False)
-    model: str = "gpt-4o-mini"
+    url: Url | None = None
+    key: str | None = Field(default=None, repr=False)
+    name: str = "gpt-4o-mini"
     output: Literal["json_schema", "json_object", "text"] = "json_schema"
+
+    @property
+    def is_configured(self) -> bool:
+        return bool(self.url or self.key)
+
+    @property
+    def base_url(self) -> str:
+        return self.url or OPENAI
 
 
 class CallsSettings(EnvironmentSettings):
@@ -80,7 +91,9 @@ class CallsSettings(EnvironmentSettings):
     many calls are converted, and sent to a provider, at once; 0 conversions means one for each
     core. `max_seconds` and `max_bytes` limit a recording, and `max_files` those of one upload.
     `retry_seconds` is the delay before the first retry of a stage; each further one is twice as
-    long. After `lease_seconds`, the jobs of a killed server are taken over."""
+    long. `concurrency` is the number of jobs that a server runs at once; 0 means enough for all
+    operations of this machine and 20 stages. After `lease_seconds`, the jobs of a killed server are
+    taken over. A server that is asked to stop lets its jobs run for `grace_seconds`."""
 
     model_config = SettingsConfigDict(alias_generator=variables("CALLS_"))
 
@@ -88,11 +101,13 @@ class CallsSettings(EnvironmentSettings):
     language: str = "en"
     conversions: CountOrZero = 0
     starts: Count = 10
-    max_seconds: Count = 4 * 3_600
+    max_seconds: Count = LONGEST
     max_bytes: Bytes = 500 * MEGABYTE
     max_files: Count = 50
     retry_seconds: Count = 30
+    concurrency: CountOrZero = 0
     lease_seconds: Count = 10
+    grace_seconds: CountOrZero = 30
 
     @property
     def converting(self) -> int:
@@ -100,6 +115,6 @@ class CallsSettings(EnvironmentSettings):
 
     @cached_property
     def model(self) -> ModelSettings | None:
-        """None without a key. Summaries are then taken from the transcript."""
+        """None if no endpoint is configured. Summaries are then taken from the transcript."""
         settings = ModelSettings.read()
-        return settings if settings.api_key else None
+        return settings if settings.is_configured else None

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import asdict
 
 from apps.calls import audio, operations
 from apps.calls.analysis import Analysis, analyse, with_model
@@ -12,17 +13,20 @@ from apps.calls.models import (
     SubmittedRecording,
     Transcript,
 )
-from apps.calls.providers import OperationFailed, OperationRefused, Provider
+from apps.calls.providers import OperationFailed, OperationRefused, Pending, Provider
 from apps.calls.providers import tasks as provider_tasks
+from apps.calls.providers.enqueued import written
 from apps.calls.search import keep_words
 from apps.calls.tables import CALLS
 from batchmill import (
     Advance,
+    Artifact,
     BatchState,
     BatchSummary,
     Job,
     Limits,
     ModelClient,
+    Progress,
     Retry,
     Snooze,
     SyncJob,
@@ -40,15 +44,17 @@ LOOK_SECONDS = 120.0
 ANALYZE_SECONDS = 900.0
 # The time that an operation may take bounds the looks, not their number.
 MOST_LOOKS = 1_000_000
+# An operation that waits for its turn is looked at less and less often, up to this interval.
+SLOWEST_LOOKS = 15.0
 OGG = "audio/ogg"
-JSON = "application/json"
+JSON = provider_tasks.JSON
 
 # Workers need the tasks of the providers too.
 assert provider_tasks.mill is mill
 model = settings.model and ModelClient(
     settings.model.base_url,
-    settings.model.model,
-    api_key=settings.model.api_key,
+    settings.model.name,
+    api_key=settings.model.key,
     output=settings.model.output,
 )
 
@@ -68,7 +74,7 @@ def extract_audio(job: SyncJob, given: SubmittedRecording) -> Advance:
     target = job.artifacts.folder() / "audio.ogg"
 
     def report(percent: float) -> None:
-        job.progress("extract_audio", f"Converting {given.name}", percent)
+        job.progress("extract_audio", f"Converting {given.name}", round(percent, 1))
 
     found = audio.extract(
         job.artifacts.path(given.file), target, report, longest=settings.max_seconds
@@ -96,10 +102,11 @@ async def transcribe_start(job: Job, recording: Recording) -> Advance:
     """Starts an operation at the provider. An attempt that died after it kept the operation's id
     is followed by one that finds it."""
     await job.progress("transcribe_start", f"Sending {recording.name}")
-    provider = providers[recording.provider]
     started = await operations.newest(job)
     operation = (
-        started.operation if started else await operations.begin(job, provider, recording, 1)
+        started.operation
+        if started
+        else await operations.begin(job, providers[recording.provider], recording)
     )
     return Advance(transcribe_poll, recording.updated(operation=operation))
 
@@ -120,19 +127,12 @@ async def transcribe_poll(job: Job, recording: Recording) -> Advance | Snooze:
     provider = providers[recording.provider]
     started = await operations.newest(job)
     if started is None or started.failure is not None:
-        number = started.number + 1 if started else 1
-        await operations.begin(job, provider, recording, number)
+        await operations.begin(job, provider, recording, started)
         return Snooze(provider.interval)
-    transcript = await look(job, provider, recording, started)
-    if isinstance(transcript, Snooze):
-        return transcript
-    call = operations.call_of(job)
-    await keep_words(job.mill, call, transcript)
-    await operations.end(job.mill, call, started.operation)
-    job.use("transcribed_seconds", round(transcript.duration, 3))
-    written = transcript.model_dump_json(by_alias=True).encode()
-    words = await job.artifacts.save("transcript.json", written, media_type=JSON)
-    return Advance(analyze, recording.updated(words=words))
+    found = await look(job, provider, recording, started)
+    if isinstance(found, Snooze):
+        return found
+    return Advance(analyze, recording.updated(words=await keep(job, recording, started, found)))
 
 
 async def look(
@@ -140,20 +140,33 @@ async def look(
 ) -> Transcript | Snooze:
     """A look that fails says nothing about the operation, so it is repeated, until the operation
     has taken longer than it may."""
+    wait = provider.interval
     try:
-        transcript = await provider.look(job, recording, started.operation)
-        wait = provider.interval
+        found = await provider.look(job, recording, started.operation)
     except (OperationFailed, OperationRefused) as error:
         await operations.end(job.mill, operations.call_of(job), started.operation, str(error))
         raise
     except Transient as error:
-        transcript, wait = None, max(provider.interval, error.retry_after or 0)
-    if transcript is not None:
-        return transcript
+        found, wait = None, max(wait, min(error.retry_after or 0, RETRY.max_retry_after))
+    if isinstance(found, Transcript):
+        return found
     if started.age > provider.longest(recording.duration):
         return await give_up(job, provider, recording, started)
-    await job.progress("transcribe_poll", f"Transcribing {recording.name}")
+    if found is not None:
+        await show(job, recording, started, found)
+        wait = max(wait, min(SLOWEST_LOOKS, started.age / 10) if found.is_waiting else 0)
     return Snooze(wait)
+
+
+async def show(
+    job: Job, recording: Recording, started: operations.Operation, found: Pending
+) -> None:
+    """Passes the progress of the operation on to the followers of the call, if it has changed."""
+    what = "Waiting to transcribe" if found.is_waiting else "Transcribing"
+    message = found.message or f"{what} {recording.name}"
+    progress = Progress("transcribe_poll", message, found.percent)
+    if asdict(progress) != started.shown:
+        await job.progress(progress.stage, progress.message, progress.percent)
 
 
 async def give_up(
@@ -166,14 +179,32 @@ async def give_up(
     raise OperationFailed(reason)
 
 
+async def keep(
+    job: Job, recording: Recording, started: operations.Operation, transcript: Transcript
+) -> Artifact:
+    """Makes the transcript searchable, and stores it. Usage is counted last, so that an attempt
+    that fails before that does not count it."""
+    call = operations.call_of(job)
+    await keep_words(job.mill, call, transcript)
+    await operations.end(job.mill, call, started.operation)
+    words = await saved(job, "transcript.json", transcript)
+    if recording.transcript is None:
+        job.use("transcribed_seconds", round(transcript.duration, 3))
+    return words
+
+
+async def saved(job: Job, name: str, document: Transcript | Analysis) -> Artifact:
+    """Stores it as JSON, which is written in a thread: a long transcript has megabytes."""
+    content = await asyncio.to_thread(written, document)
+    return await job.artifacts.save(name, content, media_type=JSON)
+
+
 @mill.task(name="calls.analyze", priority=3, retry=RETRY, timeout=ANALYZE_SECONDS)
 async def analyze(job: Job, recording: Recording) -> CallResult:
     await job.progress("analyze", f"Analysing {recording.name}")
     assert recording.words is not None
-    await operations.release(job, providers[recording.provider])
-    transcript = Transcript.model_validate_json(await job.artifacts.read(recording.words))
-    found = await analysed(job, transcript)
-    written = found.model_dump_json(by_alias=True).encode()
+    await operations.release(job.mill, operations.call_of(job))
+    stored = await job.artifacts.read(recording.words)
     return CallResult(
         name=recording.name,
         duration=recording.duration,
@@ -181,17 +212,19 @@ async def analyze(job: Job, recording: Recording) -> CallResult:
         audio=recording.audio,
         peaks=recording.peaks,
         transcript=recording.words,
-        analysis=await job.artifacts.save("analysis.json", written, media_type=JSON),
+        analysis=await saved(job, "analysis.json", await analysed(job, stored)),
     )
 
 
-async def analysed(job: Job, transcript: Transcript) -> Analysis:
-    """In a thread, because a long transcript takes seconds of computation. What a model wrote is
-    kept across retries, because it was paid for."""
-    found = await asyncio.to_thread(analyse, transcript)
-    if (client := model) is None:
-        return found
-    return await job.once("analysis", lambda: with_model(found, transcript, client, job), Analysis)
+async def analysed(job: Job, stored: bytes) -> Analysis:
+    """In a thread, because a long transcript takes seconds of computation."""
+
+    def by_rules() -> tuple[Transcript, Analysis]:
+        transcript = Transcript.model_validate_json(stored)
+        return transcript, analyse(transcript)
+
+    transcript, found = await asyncio.to_thread(by_rules)
+    return await with_model(found, transcript, model, job) if model else found
 
 
 @mill.task(name="calls.settle", entry=True, retry=RETRY)
@@ -202,12 +235,12 @@ async def settle(job: Job, summary: BatchSummary) -> None:
     whatever the summary says.
     """
     if summary.state is BatchState.CANCELLED:
-        for name, operation in await operations.unfinished(job, summary.batch_id):
-            await providers[name].cancel(job.mill, operation)
-            await operations.end(job.mill, summary.batch_id, operation, "The call was cancelled.")
+        await operations.abandon(job.mill, summary.batch_id, tenant=job.tenant)
 
 
 @mill.task(name="calls.forget")
 async def forget(job: Job) -> None:
     """Deletes rows of calls that have expired. A schedule runs it every night."""
-    await CALLS.rows(job.mill, "forget")
+    for call in await CALLS.rows(job.mill, "forgotten_calls"):
+        await operations.abandon(job.mill, call["id"])
+        await CALLS.rows(job.mill, "delete_call", id=call["id"])

@@ -27,9 +27,10 @@ async def calls_of(
     status: str | None = None,
     words: str | None = None,
     before: tuple[datetime, UUID] | None = None,
-    count: int = 50,
+    count: int | None = 50,
 ) -> list[dict[str, Any]]:
-    """Rows of the newest calls that match, each with the state of its batch and its job."""
+    """Rows of the newest calls that match, each with the state of its batch and its job. Without a
+    `count`, all of them."""
     states = (
         None if status is None else [state for state, name in STATUSES.items() if name == status]
     )

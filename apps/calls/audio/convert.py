@@ -13,9 +13,9 @@ from apps.calls.audio.tools import Complaint, Pipes
 _QUIET = ["-nostdin", "-v", "error", "-threads", "1", "-filter_complex_threads", "1"]
 # Ordinary stereo, because not every player supports uncoupled channels (-mapping_family 255). Opus
 # keeps the speakers apart: on the other channel a voice is at least 40 dB quieter, mostly 60 dB.
-_OPUS = ["-c:a", "libopus", "-b:a", "32k", "-application", "voip"]
+OPUS = ["-c:a", "libopus", "-b:a", "32k", "-application", "voip"]
 # Without tags, versions and a random serial number, the same sound gives the same bytes.
-_BITEXACT = [
+BITEXACT = [
     *("-map_metadata", "-1", "-map_chapters", "-1"),
     *("-fflags", "+bitexact", "-flags:a", "+bitexact"),
 ]
@@ -37,7 +37,7 @@ def convert(
     with target.open("wb") as file, Pipes() as pipes:
         outputs = [
             *("-progress", pipes.to(Progress(found.expected, report).feed)),
-            *("-map", "[sound]", *_OPUS, *_BITEXACT, "-f", "ogg", pipes.to(file.write)),
+            *("-map", "[sound]", *OPUS, *BITEXACT, "-f", "ogg", pipes.to(file.write)),
             *("-map", "[measured]", "-f", FORMAT, pipes.to(measure)),
         ]
         # An own filter for the rate: the option -ar would change that of the sound too.

@@ -78,7 +78,7 @@ class TooLong(RecordingError):
     code = "TOO_LONG"
 
     def __init__(self, limit: float, duration: float | None = None):
-        takes = f"takes {_length(duration)}" if duration is not None else "is too long"
+        takes = f"is {_length(duration)} long" if duration is not None else "is too long"
         super().__init__(
             f"This recording {takes}; the limit is {_length(limit)}. Split it into shorter "
             "recordings, then upload them."

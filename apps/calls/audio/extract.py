@@ -10,7 +10,7 @@ from apps.calls.audio.peaks import Meter
 from apps.calls.audio.probe import Probe, probe
 from apps.calls.audio.progress import Report
 
-LONGEST = 4 * 3600.0
+LONGEST = 4 * 3_600
 # A free core converts four hours in 3 minutes. A busy machine needs several times that.
 TIME_LIMIT = 1500.0
 

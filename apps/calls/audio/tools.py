@@ -1,5 +1,6 @@
 """Runs programs such as ffmpeg, with a time limit. Memory limits of this process apply to them."""
 
+import asyncio
 import os
 import selectors
 import shutil
@@ -36,6 +37,28 @@ def output(name: str, arguments: Sequence[str], *, seconds: float) -> tuple[byte
         raise _too_slow(name, seconds) from error
     _require_success(name, ended.returncode, ended.stderr)
     return ended.stdout, ended.stderr
+
+
+async def run(name: str, arguments: Sequence[str], *, seconds: float) -> None:
+    """Runs a program without blocking the event loop. Raises Complaint if it ends with an error.
+    Kills it if the caller is cancelled."""
+    process = await asyncio.create_subprocess_exec(
+        _path(name),
+        *arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            _, stderr = await process.communicate()
+    except TimeoutError as error:
+        raise _too_slow(name, seconds) from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    _require_success(name, process.returncode or 0, stderr)
 
 
 class Pipes:

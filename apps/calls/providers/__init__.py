@@ -3,6 +3,7 @@
 from apps.calls.providers.contract import (
     OperationFailed,
     OperationRefused,
+    Pending,
     Provider,
     ProviderNotConfigured,
     UnsupportedLanguage,
@@ -11,6 +12,7 @@ from apps.calls.providers.contract import (
 __all__ = [
     "OperationFailed",
     "OperationRefused",
+    "Pending",
     "Provider",
     "ProviderNotConfigured",
     "UnsupportedLanguage",

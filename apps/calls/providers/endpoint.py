@@ -90,7 +90,7 @@ class Endpoint:
     async def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any]
     ) -> tuple[Answer, float | None]:
-        # Without an encoding, `size` limits the memory too.
+        # Some servers compress although they are asked not to: see `_answer`.
         sent = {"Accept-Encoding": "identity", **headers}
         if self.authorization:
             sent["Authorization"] = self.authorization
@@ -103,10 +103,18 @@ class Endpoint:
 
     async def _answer(self, response: httpx.Response) -> Answer:
         content = bytearray()
-        async for chunk in response.aiter_bytes():
-            content += chunk
-            if len(content) > self.size:
-                raise ProviderRejected(f"The answer of {self.name} is too long.")
+        if is_encoded(response):
+            # For an error, the status is enough.
+            if response.is_success:
+                raise ProviderRejected(
+                    f"{self.name} compresses its answers although the request forbids it. The "
+                    "operator has to check the URL of the service and the proxies in front of it."
+                )
+        else:
+            async for chunk in response.aiter_raw():
+                content += chunk
+                if len(content) > self.size:
+                    raise ProviderRejected(f"The answer of {self.name} is too long.")
         return Answer(response.status_code, bytes(content), self._reply(response, content))
 
     def _reply(self, response: httpx.Response, content: bytearray) -> Reply:
@@ -138,6 +146,12 @@ class Endpoint:
 def tls() -> ssl.SSLContext:
     """Takes tens of milliseconds to make."""
     return httpx.create_ssl_context(trust_env=False)
+
+
+def is_encoded(response: httpx.Response) -> bool:
+    """A few bytes of a compressed body may decode to gigabytes."""
+    codings = response.headers.get("Content-Encoding", "").lower().split(",")
+    return any(coding.strip() not in ("", "identity") for coding in codings)
 
 
 def authorization(scheme: str, key: str, variable: str) -> str:

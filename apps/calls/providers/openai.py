@@ -4,11 +4,13 @@ Such an endpoint has no operations: a request takes as long as the transcription
 engine sends the requests, one for each channel, and is the operation. The answer of each channel is
 kept with the job, so a retry does not buy it again.
 
-There is no idempotency key in this API. If a worker dies after the endpoint's answer and before it
-is stored, the next attempt sends the request of that channel again, and it is paid twice.
+There is no idempotency key in this API. If a worker dies after it sent a request and before the
+answer is stored, the next attempt sends the request of that channel again, and it is paid for
+twice. A worker that is asked to stop waits for its requests, but only for CALLS_GRACE_SECONDS.
 """
 
 import asyncio
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -21,7 +23,7 @@ from apps.calls.providers.endpoint import (
     authorization,
     scrubbed,
 )
-from apps.calls.providers.enqueued import EnqueuedProvider, OperationOrder
+from apps.calls.providers.enqueued import EnqueuedProvider, OperationOrder, written
 from apps.calls.providers.languages import primary, unsupported
 from apps.calls.providers.mono import channel_file
 from apps.calls.providers.verbose import VerboseAnswer
@@ -81,25 +83,24 @@ async def bought(
     return await job.once(f"channel-{channel}", buy, Artifact)
 
 
-async def audio_of(job: Job, order: OperationOrder, channel: int) -> bytes:
+async def audio_of(job: Job, order: OperationOrder, channel: int) -> Path:
     """A file with one channel, so that it is clear who speaks."""
     recording = await job.artifacts.path(order.audio)
-    if order.channels > 1:
-        target = await job.artifacts.folder() / f"channel-{channel}.ogg"
-        await channel_file(recording, channel, target)
-        recording = target
-    return await asyncio.to_thread(recording.read_bytes)
+    if order.channels == 1:
+        return recording
+    target = await job.artifacts.folder() / f"channel-{channel}.ogg"
+    await channel_file(recording, channel, target)
+    return target
 
 
-async def asked(audio: bytes, language: str, settings: TranscriptionSettings) -> bytes:
+async def asked(audio: Path, language: str, settings: TranscriptionSettings) -> bytes:
     """Sends one request. The answer is valid."""
     endpoint, url = endpoint_of(settings)
-    if len(audio) > settings.max_bytes:
-        raise too_large(settings, len(audio))
+    content = await asyncio.to_thread(content_of, audio, settings)
     answer = await endpoint.request(
         "POST",
         url,
-        files={"file": ("audio.ogg", audio, "audio/ogg")},
+        files={"file": ("audio.ogg", content, "audio/ogg")},
         data={
             "model": settings.model,
             "language": primary(language),
@@ -108,20 +109,31 @@ async def asked(audio: bytes, language: str, settings: TranscriptionSettings) ->
         },
     )
     if answer.status == TOO_LARGE:
-        raise too_large(settings, len(audio)) from answer.reply
+        raise too_large(settings, len(content)) from answer.reply
     if not answer.is_success:
         raise OperationRefused(
             "The transcription service does not accept this recording."
         ) from answer.reply
-    await parsed(answer.content)
+    await asyncio.to_thread(parsed, answer.content)
     return answer.content
 
 
-async def transcript_of(job: Job, order: OperationOrder, answers: list[Artifact]) -> Transcript:
+def content_of(audio: Path, settings: TranscriptionSettings) -> bytes:
+    if (size := audio.stat().st_size) > settings.max_bytes:
+        raise too_large(settings, size)
+    return audio.read_bytes()
+
+
+async def transcript_of(job: Job, order: OperationOrder, answers: list[Artifact]) -> bytes:
+    """The transcript as JSON. In a thread, because the words of a long recording are megabytes."""
+    contents = [await job.artifacts.read(answer) for answer in answers]
+    return await asyncio.to_thread(lambda: written(joined(order, contents)))
+
+
+def joined(order: OperationOrder, contents: list[bytes]) -> Transcript:
     segments = list[Segment]()
-    for speaker, answer in enumerate(answers, 1):
-        found = await parsed(await job.artifacts.read(answer))
-        segments += found.spoken(speaker, order.duration)
+    for speaker, content in enumerate(contents, 1):
+        segments += parsed(content).spoken(speaker, order.duration)
     return Transcript(
         provider=OpenAiProvider.name,
         language=order.language,
@@ -131,10 +143,9 @@ async def transcript_of(job: Job, order: OperationOrder, answers: list[Artifact]
     )
 
 
-async def parsed(content: bytes) -> VerboseAnswer:
-    """In a thread, because the words of a long recording are megabytes of JSON."""
+def parsed(content: bytes) -> VerboseAnswer:
     try:
-        return await asyncio.to_thread(VerboseAnswer.model_validate_json, content)
+        return VerboseAnswer.model_validate_json(content)
     except ValidationError as error:
         reply = Reply(scrubbed(content))
         reply.__cause__ = error

@@ -66,6 +66,13 @@ class Problem(Part):
     message: str = ""
 
 
+class Refusal(Part):
+    """The body of an answer that is not a success."""
+
+    code: int
+    message: str
+
+
 class Operation(Part):
     """An operation that is done has a response or an error."""
 

@@ -22,18 +22,20 @@ from apps.calls.models import Recording, Transcript
 from apps.calls.providers.contract import (
     OperationFailed,
     OperationRefused,
+    Pending,
     ProviderNotConfigured,
 )
 from apps.calls.providers.endpoint import (
     Answer,
     Endpoint,
+    ProviderRejected,
     ProviderUnavailable,
     Reply,
     authorization,
     scrubbed,
 )
 from apps.calls.providers.languages import primary, unsupported
-from apps.calls.providers.recognition import Operation, Problem, transcript_of
+from apps.calls.providers.recognition import Operation, Problem, Refusal, transcript_of
 from apps.calls.settings import SpeechKitSettings
 from batchmill import Client, Job, Permanent, Transient
 
@@ -91,7 +93,9 @@ class SpeechKitProvider:
         if await mill.storage.signed_url("check", 60) is None:
             raise no_object_store()
 
-    async def start(self, job: Job, recording: Recording, token: str) -> str:
+    async def start(
+        self, job: Job, recording: Recording, token: str, *, after: str | None = None
+    ) -> str:
         if recording.duration > LONGEST_RECORDING:
             raise OperationRefused("SpeechKit accepts recordings of up to 4 hours.")
         answer = await self._endpoint().request(
@@ -104,15 +108,15 @@ class SpeechKitProvider:
             raise OperationRefused("SpeechKit does not accept this recording.") from answer.reply
         return (await parsed(answer)).id
 
-    async def look(self, job: Job, recording: Recording, operation: str) -> Transcript | None:
+    async def look(self, job: Job, recording: Recording, operation: str) -> Transcript | Pending:
         answer = await self._endpoint().request("GET", self._address(operation))
-        if answer.status == MISSING:
+        if answer.status == MISSING and is_refusal(answer.content):
             raise OperationFailed("SpeechKit no longer has the operation.") from answer.reply
         if not answer.is_success:
-            raise OperationFailed("SpeechKit does not show the operation.") from answer.reply
+            raise not_shown() from answer.reply
         found = await parsed(answer)
         if not found.done:
-            return None
+            return Pending()
         if found.response is None:
             raise failure(found.error or Problem())
         return await asyncio.to_thread(transcript_of, found.response, recording, self.name)
@@ -157,6 +161,23 @@ class SpeechKitProvider:
 
     def _address(self, operation: str) -> str:
         return f"{self._settings.operations_url}/operations/{quote(operation, safe='')}"
+
+
+def not_shown() -> ProviderRejected:
+    """A new operation would have to be paid for, although this one may still run."""
+    return ProviderRejected(
+        "SpeechKit did not return the operation. The operator has to check "
+        "SPEECHKIT_OPERATIONS_URL and the proxies in front of it."
+    )
+
+
+def is_refusal(content: bytes) -> bool:
+    """Whether SpeechKit itself has answered, and not a proxy or another server."""
+    try:
+        Refusal.model_validate_json(content)
+    except ValidationError:
+        return False
+    return True
 
 
 def no_object_store() -> ProviderNotConfigured:

@@ -4,8 +4,7 @@ The names do not begin with `calls.`, because limits on that pipeline are for th
 """
 
 from apps.calls.mill import mill
-from apps.calls.models import Transcript
-from apps.calls.providers.enqueued import OperationOrder
+from apps.calls.providers.enqueued import OperationOrder, written
 from apps.calls.providers.local.package import model_directory
 from apps.calls.providers.local.provider import TASK as LOCAL
 from apps.calls.providers.openai import REQUEST_SECONDS, bought, transcript_of
@@ -20,14 +19,11 @@ TRANSCRIPT = "transcript.json"
 JSON = "application/json"
 
 
-def written(transcript: Transcript) -> bytes:
-    return transcript.model_dump_json(by_alias=True).encode()
-
-
 @mill.task(
     name=LOCAL,
     process=True,
-    retry=Retry(attempts=5, base=2, cap=60),
+    # If the operation fails, the call fails too, so the attempts cover an outage of some minutes.
+    retry=Retry(attempts=8, base=2, cap=600),
     limits=Limits(total=LocalSettings.read().operations),
     timeout=LOCAL_SECONDS,
     memory=LOCAL_BYTES,
@@ -65,4 +61,4 @@ async def openai_operation(job: Job, order: OperationOrder) -> Artifact:
     transcript = await transcript_of(job, order, answers)
     for answer in answers:
         job.artifacts.release(answer)
-    return await job.artifacts.save(TRANSCRIPT, written(transcript), media_type=JSON)
+    return await job.artifacts.save(TRANSCRIPT, transcript, media_type=JSON)

@@ -56,13 +56,16 @@ class VerboseAnswer(BaseModel):
 
     def _segments(self, speaker: int, duration: float, words: list[Word]) -> Iterator[Segment]:
         """Each word belongs to the segment in which its middle is."""
-        left = list(words)
+        at = 0
         for segment in self.segments or ():
             start, end = segment.within(duration)
-            own = [word for word in left if (word.start + word.end) / 2 < end]
-            left = left[len(own) :]
+            first = at
+            while at < len(words) and (words[at].start + words[at].end) / 2 < end:
+                at += 1
             if text := segment.text.strip():
-                yield Segment(speaker=speaker, start=start, end=end, text=text, words=own)
+                yield Segment(
+                    speaker=speaker, start=start, end=end, text=text, words=words[first:at]
+                )
 
 
 def written(word: TimedWord, duration: float) -> Word:

@@ -35,7 +35,7 @@ function summary({ summary: { items, unverified }, modelError, unreadSeconds }) 
   return [
     ...(items.length ? list : []),
     ...unchecked(unverified),
-    ...(modelError ? [note(`The model wrote nothing (${modelError}), so this was found by rules.`)] : []),
+    ...(modelError ? [note(`The model wrote nothing (${modelError}), so this summary was made without it.`)] : []),
     ...(unreadSeconds ? [note(`The model did not read the last ${lasting(unreadSeconds)}.`)] : []),
   ];
 }
@@ -43,7 +43,7 @@ function summary({ summary: { items, unverified }, modelError, unreadSeconds }) 
 function actions({ items, unverified }) {
   const list = items.map((item) => quoteItem(item, {
     text: item.text,
-    notes: [KINDS[item.kind], item.assignee && `for ${nameOf(item.assignee)}`, item.due && `due ${item.due}`].filter(Boolean),
+    notes: [KINDS[item.kind], item.assignee && item.assignee !== item.quote.speaker && `for ${nameOf(item.assignee)}`, item.due && `due ${item.due}`].filter(Boolean),
   }));
   return [...(items.length ? quoteList(list, "action items") : []), ...unchecked(unverified)];
 }
@@ -58,7 +58,7 @@ function talk({ speakers, ratio, overlaps, overlapSeconds, silenceSeconds, longe
   const figures = [
     ratio !== null && ["Ratio", `${ratio.toFixed(2)} : 1`],
     ["Silence", lasting(silenceSeconds)],
-    ["Talking at once", overlaps.length ? `${lasting(overlapSeconds)}, ${counted(overlaps.length, "time")}` : "never"],
+    ["Overlapping speech", overlaps.length ? `${overlapSeconds < 1 ? `${overlapSeconds.toFixed(1)} s` : lasting(overlapSeconds)}, ${times(overlaps.length)}` : "never"],
     longest && ["Longest monologue", [`${nameOf(longest.speaker)}, ${lasting(longest.seconds)} `, moment(longest)]],
   ].filter(Boolean);
   return [
@@ -66,6 +66,8 @@ function talk({ speakers, ratio, overlaps, overlapSeconds, silenceSeconds, longe
     element("dl", figures.map(([name, value]) => element("div", [element("dt", name), element("dd", value)])), { class: "figures" }),
   ];
 }
+
+const times = (count) => (count === 1 ? "once" : counted(count, "time"));
 
 /** Whole numbers whose sum is 100: those with the largest rest are rounded up. */
 function percents(speakers) {

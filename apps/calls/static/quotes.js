@@ -7,14 +7,14 @@ import { clock, momentHash } from "./times.js";
 
 const MOST = 5;
 const METHODS = {
-  textrank: ["TextRank", "Sentences that share most words with the others"],
-  "c-value": ["C-value", "Phrases that occur often, and not only inside of longer ones"],
-  rules: ["rules", "Wordings that are typical in English"],
+  textrank: ["TextRank", "Sentences that share the most words with the others"],
+  "c-value": ["C-value", "Phrases that occur often, and not only inside longer ones"],
+  rules: ["rules", "Typical English wordings"],
   lexicon: ["lexicon", "Words that are known to be positive or negative"],
   speech: ["measured", "Measured in the recording"],
   words: ["word times", "From the times of the words"],
   segments: ["segment times", "From the times of the segments"],
-  estimate: ["estimated", "The transcript has no times, so they are estimated from its letters"],
+  estimate: ["estimated", "The transcript has no times, so they are estimated from the length of the text"],
 };
 
 /** A link to a moment, as its time. */

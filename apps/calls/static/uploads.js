@@ -3,11 +3,12 @@
 
 import { element } from "/components/elements.js";
 import { bytes } from "/components/format.js";
-import { CallError, newKey } from "/components/http.js";
+import { CallError, csrfToken, newKey } from "/components/http.js";
 import { Rows } from "/components/rows.js";
 
 const AT_ONCE = 2;
-const CSRF_COOKIE = /(?:^|; )(?:__Host-)?batchmill_csrf=([^;]*)/;
+// Statuses that refuse the recording or its options. The same request would be refused again.
+const REFUSED = [400, 413, 422];
 
 export class Uploads {
   #rows;
@@ -45,17 +46,17 @@ export class Uploads {
       this.#remove(upload);
       this.#uploaded(calls);
     } catch (error) {
-      this.#set(upload, { kind: "failed", stage: "Not uploaded", about: error.message, percent: null, content: this.#buttons(upload) });
+      this.#set(upload, { kind: "failed", stage: "Not uploaded", about: error.message, percent: null, content: this.#buttons(upload, REFUSED.includes(error.status)) });
     }
     this.#next();
   }
 
-  #buttons(upload) {
+  #buttons(upload, isRefused) {
     const again = element("button", "Try again", { type: "button", class: "button quiet" });
-    const away = element("button", "Dismiss", { type: "button", class: "button plain" });
+    const away = element("button", "Dismiss", { type: "button", class: isRefused ? "button quiet" : "button plain" });
     again.onclick = () => { this.#set(upload, { kind: "waiting", stage: "Waiting", content: null }); this.#next(); };
     away.onclick = () => this.#remove(upload);
-    return [again, away];
+    return isRefused ? [away] : [again, away];
   }
 
   #set(upload, facts) {
@@ -86,7 +87,7 @@ function sent({ key, file, fields }, progress) {
   const request = new XMLHttpRequest();
   request.open("POST", "/api/calls");
   request.setRequestHeader("Idempotency-Key", key);
-  const token = document.cookie.match(CSRF_COOKIE)?.[1];
+  const token = csrfToken();
   if (token) request.setRequestHeader("X-CSRF-Token", token);
   request.upload.onprogress = ({ loaded, total }) => progress(loaded / total);
   return new Promise((resolve, reject) => {

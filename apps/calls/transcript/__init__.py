@@ -2,7 +2,7 @@
 
 from apps.calls.transcript.errors import InvalidTranscript
 from apps.calls.transcript.formats import Format, as_srt, as_txt, as_vtt, written
-from apps.calls.transcript.read import has_estimated_times, read_transcript
+from apps.calls.transcript.read import check_size, has_estimated_times, read_transcript
 
 __all__ = [
     "Format",
@@ -10,6 +10,7 @@ __all__ = [
     "as_srt",
     "as_txt",
     "as_vtt",
+    "check_size",
     "has_estimated_times",
     "read_transcript",
     "written",

@@ -13,8 +13,8 @@ from apps.calls.transcript.subtitles import is_srt, is_vtt, read_srt, read_vtt
 from apps.calls.transcript.times import problem_with, within
 from apps.calls.transcript.words import readable
 
-# Of the file. JSON has the times of all words, and is much larger than its text.
-MOST_CHARACTERS = 20_000_000
+# Of the file. JSON has the times of all words, and is many times larger than its text.
+MOST_BYTES = 20_000_000
 # A call of ten hours has about 10,000 segments and 500,000 characters.
 MOST_SEGMENTS, MOST_TEXT = 50_000, 1_000_000
 MANUAL = "manual"
@@ -30,15 +30,21 @@ def read_transcript(given: bytes | str, *, language: str, duration: float) -> Tr
     Names of speakers become numbers. Plain text has no times, so they are estimated; then
     `has_estimated_times` is true. Raises InvalidTranscript, which names the line.
     """
+    check_size(len(given))
     text = _decoded(given)
-    if len(text) > MOST_CHARACTERS:
-        raise InvalidTranscript(1, f"the file has more than {MOST_CHARACTERS:,} characters.")
     if not text.strip():
         raise InvalidTranscript(1, "the transcript is empty.")
     transcript = _read(text, language, duration)
     if len(transcript.text) > MOST_TEXT:
         raise InvalidTranscript(1, f"the transcript has more than {MOST_TEXT:,} characters.")
     return transcript
+
+
+def check_size(size: int) -> None:
+    """Raises InvalidTranscript if a file of this many bytes is too large. Check it before you load
+    the file."""
+    if size > MOST_BYTES:
+        raise InvalidTranscript(1, f"the file has more than {MOST_BYTES:,} bytes.")
 
 
 def _read(text: str, language: str, duration: float) -> Transcript:

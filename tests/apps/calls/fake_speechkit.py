@@ -7,6 +7,7 @@ controlled over HTTP too:
     GET  /counts     how often each request was made, and how many operations were paid
     POST /faults     {"route": "start", "kind": "busy", "times": 2, "after": 1, "retryAfter": "7"}
     POST /behaviour  {"seconds": 30, "looks": 2, "idempotent": false, ...}
+    POST /release    ends the waiting of all requests that are held
 
 An operation is done after `seconds` and after `looks` unfinished looks. A fault happens `times`
 times, after so many requests without it. Its routes are `start`, `look`, `cancel` and `transcribe`.
@@ -16,15 +17,21 @@ The kinds are:
     broken     503, with Retry-After if it is given
     forbidden  401
     invalid    400
-    missing    404
+    missing    404 of the service
+    nowhere    404 of another server
+    moved      302
+    disallowed 405
     large      413
     garbage    200 without JSON
+    gzip       200 with a compressed body
     empty      200 with an operation that is done, and has neither a response nor an error
     silent     accepts the request, does nothing and never answers
+    held       does what the request asks for, and answers after a release
     lost       does what the request asks for, and closes the connection without an answer
 """
 
 import argparse
+import gzip
 import hashlib
 import json
 import threading
@@ -50,6 +57,9 @@ STATUSES = {
     "forbidden": 401,
     "invalid": 400,
     "missing": 404,
+    "nowhere": 404,
+    "moved": 302,
+    "disallowed": 405,
     "large": 413,
 }
 # Channel, start and text of each utterance that SpeechKit hears in every recording.
@@ -107,6 +117,7 @@ class State:
         self.requests: Counter[str] = Counter()
         self.transcriptions: list[dict[str, Any]] = []
         self.heard: list[str] = []
+        self.released = threading.Event()
 
     def next_fault(self, route: str) -> Fault | None:
         left = self.faults.get(route)
@@ -224,6 +235,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.add_fault(json.loads(body))
             case "/behaviour":
                 self.change_behaviour(json.loads(body))
+            case "/release":
+                self.state.released.set()
+                self.answer(200, {})
             case "/speech/stt/v2/longRunningRecognize":
                 self.serve("start", lambda: self.start(json.loads(body)))
             case "/v1/audio/transcriptions":
@@ -237,27 +251,32 @@ class Handler(BaseHTTPRequestHandler):
         with self.state.lock:
             self.state.requests[route] += 1
             fault = self.state.next_fault(route)
-        if fault is None or fault.kind == "lost":
-            self.act(act, is_lost=fault is not None)
+        if fault is None or fault.kind in ("lost", "held"):
+            self.act(act, fault.kind if fault else None)
         elif fault.kind == "silent":
             self.closing.wait()
             self.close_connection = True
-        elif fault.kind == "garbage":
-            self.send(200, b"<html>", {})
+        elif fault.kind in ("garbage", "nowhere"):
+            self.send(STATUSES.get(fault.kind, 200), b"<html>", {})
+        elif fault.kind == "gzip":
+            self.send(200, gzip.compress(b"{}"), {"Content-Encoding": "gzip"})
         elif fault.kind == "empty":
             self.answer(200, {"id": "1", "done": True})
         else:
             extra = {"Retry-After": fault.retry_after} if fault.retry_after else {}
-            self.answer(STATUSES[fault.kind], {"message": f"You sent {KEY}."}, extra)
+            body = {"code": 5, "message": f"You sent {KEY}."}
+            self.answer(STATUSES[fault.kind], body, extra)
 
-    def act(self, act: Callable[[], dict[str, Any]], *, is_lost: bool) -> None:
+    def act(self, act: Callable[[], dict[str, Any]], fault: str | None) -> None:
         try:
             if KEY not in self.headers.get("Authorization", ""):
                 raise Refused(401, f"The key is not {KEY}.")
             status, body = 200, act()
         except Refused as refused:
             status, body = refused.status, {"code": 3, "message": refused.message}
-        if is_lost:
+        if fault == "held":
+            self.state.released.wait()
+        if fault == "lost":
             self.close_connection = True
         else:
             self.answer(status, body)
@@ -356,6 +375,9 @@ class Controls:
     def behave(self, **behaviour: Any) -> None:
         httpx.post(f"{self.url}/behaviour", json=behaviour).raise_for_status()
 
+    def release(self) -> None:
+        httpx.post(f"{self.url}/release").raise_for_status()
+
     @property
     def environment(self) -> dict[str, str]:
         """The settings of an application that uses this server."""
@@ -373,7 +395,7 @@ class FakeSpeechKit(Controls):
 
     def __init__(self, port: int = 0, **behaviour: Any):
         self._closing = threading.Event()
-        state = State(Behaviour(**behaviour))
+        self._state = state = State(Behaviour(**behaviour))
         handler = type("Handler", (Handler,), {"state": state, "closing": self._closing})
         self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -384,6 +406,7 @@ class FakeSpeechKit(Controls):
 
     def __exit__(self, *_: object) -> None:
         self._closing.set()
+        self._state.released.set()
         self._server.shutdown()
         self._server.server_close()
 

@@ -279,8 +279,20 @@ async def test_if_a_model_declines_the_results_of_the_rules_stay(
     assert found.model_copy(update={"model_error": None}) == rules
 
 
-async def test_other_errors_are_for_the_queue(site: Site) -> None:
-    site.pages[PATH] = answer(status=503)
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+async def test_if_the_endpoint_rejects_the_request_the_results_of_the_rules_stay(
+    site: Site, status: int
+) -> None:
+    site.pages[PATH] = answer(status=status)
+    rules = analyse(CALL)
+    found = await with_model(rules, CALL, client(site))
+    assert found.model_error == "model_bad_status"
+    assert found.model_copy(update={"model_error": None}) == rules
+
+
+@pytest.mark.parametrize("status", [408, 429, 503])
+async def test_other_errors_are_for_the_queue(site: Site, status: int) -> None:
+    site.pages[PATH] = answer(status=status)
     with pytest.raises(ModelBadStatus):
         await with_model(analyse(CALL), CALL, client(site))
 

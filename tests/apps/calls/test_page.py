@@ -336,7 +336,8 @@ async def test_a_refused_upload_shows_why_and_the_others_go_on(
     await page.get_by_role("button", name="Upload 2 recordings").click()
     refused = page.locator("#uploads > li")
     await expect(refused).to_have_count(1)
-    await expect(refused).to_contain_text("empty")
+    await expect(refused).to_contain_text("empty.wav is empty.")
+    await expect(refused.get_by_role("button")).to_have_text(["Dismiss"])
     await expect(row(page, "full.wav")).to_be_visible()
     await refused.get_by_role("button", name="Dismiss").click()
     await expect(refused).to_have_count(0)
@@ -363,6 +364,20 @@ async def test_an_upload_whose_answer_is_lost_is_repeated_without_a_second_call(
     await expect(page.locator("#uploads > li")).to_have_count(0)
     await page.reload()
     await expect(page.locator("#calls > li")).to_have_count(1)
+
+
+async def test_a_cookie_from_before_a_change_to_https_is_not_sent_with_an_upload(
+    organisation: Organisation, page: Page
+) -> None:
+    """The page is not loaded over https, so the cookies are replaced."""
+    await visit(page, organisation)
+    await page.locator("#recordings").set_input_files(file("first.wav"))
+    await page.evaluate("""() => Object.defineProperty(document, "cookie", {
+        get: () => "batchmill_csrf=old; __Host-batchmill_csrf=new",
+    })""")
+    async with page.expect_request("**/api/calls") as sent:
+        await page.get_by_role("button", name="Upload").click()
+    assert (await sent.value).headers["x-csrf-token"] == "new"
 
 
 async def test_calls_that_are_uploaded_elsewhere_appear(

@@ -28,41 +28,52 @@ order by c.created_at desc, c.id desc
 limit %(count)s::integer
 
 -- name: find_moments
--- The sentences of these calls that have one of the words, the best ones of each call.
+-- The sentences of these calls that have one of the words, the best ones of each call. `querytree` leaves out words that
+-- must not occur.
 select t.call_id, found.speaker, found.start_at, found.end_at, found.sentence
 from calls.transcripts t
 cross join lateral (
-    select s.*, row_number() over (order by ts_rank_cd(to_tsvector(t.configuration, s.sentence), wanted) desc, s.number) as place
+    select s.*, row_number() over (order by ts_rank_cd(s.words, wanted) desc, s.number) as place
     from calls.sentences s,
-        cast(replace(websearch_to_tsquery(t.configuration, %(words)s)::text, '&', '|') as tsquery) as wanted
-    where s.call_id = t.call_id and to_tsvector(t.configuration, s.sentence) @@ wanted) found
+        cast(replace(querytree(websearch_to_tsquery(t.configuration, %(words)s)), '&', '|') as tsquery) as wanted
+    where s.call_id = t.call_id and s.words @@ wanted) found
 where t.call_id = any (%(ids)s::uuid[]) and place <= %(each)s::integer
 order by t.call_id, found.start_at
 
 -- name: keep_transcript
--- Any number of attempts may keep the same transcript.
-with kept as (
-    insert into calls.transcripts (call_id, tenant, configuration, words)
-    select c.id, c.tenant, %(configuration)s::regconfig, to_tsvector(%(configuration)s::regconfig, %(text)s)
-    from calls.calls c where c.id = %(call)s
-    on conflict (call_id) do update set configuration = excluded.configuration, words = excluded.words
-    returning call_id, tenant)
-insert into calls.sentences (call_id, number, tenant, speaker, start_at, end_at, sentence)
-select k.call_id, row_number() over (), k.tenant, s.speaker, s.start_at, s.end_at, s.sentence
-from kept k, json_to_recordset(%(sentences)s) as s (
+-- Any number of attempts may keep a transcript, and the last one counts.
+insert into calls.transcripts (call_id, tenant, configuration, words)
+select id, tenant, %(configuration)s::regconfig, calls.words_of(%(configuration)s::regconfig, %(text)s)
+from calls.calls where id = %(call)s
+on conflict (call_id, tenant) do update set configuration = excluded.configuration, words = excluded.words
+
+-- name: forget_sentences
+delete from calls.sentences where call_id = %(call)s
+
+-- name: keep_sentences
+insert into calls.sentences (call_id, number, tenant, speaker, start_at, end_at, sentence, words)
+select t.call_id, row_number() over (), t.tenant, s.speaker, s.start_at, s.end_at, s.sentence,
+    calls.words_of(t.configuration, s.sentence)
+from calls.transcripts t, json_to_recordset(%(sentences)s) as s (
     speaker integer, start_at double precision, end_at double precision, sentence text)
-on conflict (call_id, number) do nothing
+where t.call_id = %(call)s
 
 -- name: newest_operation
-select number, operation, failure, extract(epoch from clock_timestamp() - started_at)::float8 as age
-from calls.operations where call_id = %(call)s order by number desc limit 1
+-- One row for each call. Its number is null if the call has not started an operation.
+select o.number, o.operation, o.failure, extract(epoch from clock_timestamp() - o.started_at)::float8 as age,
+    (select progress from batchmill.jobs where id = %(job)s) as shown
+from calls.calls c
+left join lateral (
+    select * from calls.operations where call_id = c.id and tenant = c.tenant order by number desc limit 1) o on true
+where c.id = %(call)s and c.tenant = %(tenant)s
 
 -- name: keep_operation
 -- If two attempts started an operation each, the first one that is kept counts for both.
 with kept as (
     insert into calls.operations (call_id, number, tenant, provider, operation)
-    select id, %(number)s, tenant, %(provider)s, %(operation)s from calls.calls where id = %(call)s
-    on conflict (call_id, number) do update set operation = operations.operation
+    select id, %(number)s, tenant, %(provider)s, %(operation)s from calls.calls
+    where id = %(call)s and tenant = %(tenant)s
+    on conflict (call_id, tenant, number) do update set operation = operations.operation
     returning operation)
 select operation from kept
 
@@ -70,11 +81,11 @@ select operation from kept
 update calls.operations set failure = coalesce(failure, %(failure)s), ended_at = coalesce(ended_at, clock_timestamp())
 where call_id = %(call)s and operation = %(operation)s
 
--- name: open_operations
-select provider, operation from calls.operations
-where call_id = %(call)s and tenant = %(tenant)s and ended_at is null order by number
+-- name: operations_of
+select provider, operation, ended_at is null as is_open from calls.operations
+where call_id = %(call)s and (%(tenant)s::text is null or tenant = %(tenant)s) order by number
 
--- name: forget
--- Batches expire by themselves.
-delete from calls.calls c where not exists (select from batchmill.batches where id = c.id)
+-- name: forgotten_calls
+-- Calls whose batches have expired or were deleted.
+select id from calls.calls c where not exists (select from batchmill.batches where id = c.id)
     and created_at < clock_timestamp() - interval '1 day'

@@ -183,7 +183,7 @@ def test_ten_hours_are_too_long(recordings: Recordings, target: Path):
     with source.open("r+b") as file:
         file.truncate(len(wav_header(size)) + size)
     error = refused(source, target, TooLong)
-    assert "takes 10 h; the limit is 4 h" in str(error)
+    assert "is 10 h long; the limit is 4 h" in str(error)
 
 
 def test_sound_that_never_ends_is_stopped(recordings: Recordings, target: Path):

@@ -1,5 +1,6 @@
 """Programs that are missing, hang, crash or write too much."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from apps.calls.audio import ToolFailed, ToolMissing, tools
 from batchmill import Permanent, Transient
 from tests.apps.calls.audio.recordings import Recordings, extracted
+from tests.library.tools import until
 
 Install = Callable[[str, str], None]
 
@@ -95,6 +97,27 @@ def test_only_the_end_of_many_complaints_is_kept(install: Install):
         tools.output("loud", [], seconds=60)
     assert str(caught.value).endswith("the last one\n")
     assert len(str(caught.value)) <= 4_000
+
+
+async def test_a_cancelled_program_is_killed(install: Install, tmp_path: Path):
+    started = tmp_path / "pid"
+    install("slow", f"echo $$ > {started}.part; mv {started}.part {started}; exec sleep 1000")
+    running = asyncio.create_task(tools.run("slow", [], seconds=60))
+    await until(started.exists)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
+async def test_a_program_beside_the_event_loop_has_a_time_limit(install: Install):
+    install("slow", "exec sleep 1000")
+    with pytest.raises(ToolFailed, match="slow took longer than 0.1 s"):
+        await tools.run("slow", [], seconds=0.1)
+    install("loud", "echo no >&2; exit 1")
+    with pytest.raises(tools.Complaint, match="no"):
+        await tools.run("loud", [], seconds=60)
 
 
 def test_no_descriptor_stays_open(recordings: Recordings, target: Path):

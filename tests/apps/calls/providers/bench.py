@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from apps.calls.models import ProviderName, Recording, Transcript
-from apps.calls.providers import Provider
+from apps.calls.providers import Pending, Provider
 from apps.calls.providers.enqueued import EnqueuedProvider
 from batchmill import ArtifactRecord, Job, JobRecord, Mill, Retry
 from tests.apps.calls.providers.speech import SECONDS
@@ -47,16 +47,23 @@ class Bench:
         return Recording(provider=provider, audio=reference, peaks=reference, **given)
 
     async def start(
-        self, provider: Provider, tenant: str, recording: Recording, token: str = "1"
+        self,
+        provider: Provider,
+        tenant: str,
+        recording: Recording,
+        token: str = "1",
+        after: str | None = None,
     ) -> str:
-        operation = await self.inside(tenant, lambda job: provider.start(job, recording, token))
+        operation = await self.inside(
+            tenant, lambda job: provider.start(job, recording, token, after=after)
+        )
         if isinstance(provider, EnqueuedProvider):
             self._started.add(int(operation))
         return operation
 
     async def look(
         self, provider: Provider, tenant: str, recording: Recording, operation: str
-    ) -> Transcript | None:
+    ) -> Transcript | Pending:
         return await self.inside(tenant, lambda job: provider.look(job, recording, operation))
 
     async def ended(self, operation: str) -> JobRecord:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from apps.calls.models import ProviderName, Recording, Transcript
-from apps.calls.providers import OperationFailed, Provider, ProviderNotConfigured
+from apps.calls.providers import OperationFailed, Pending, Provider, ProviderNotConfigured
 from apps.calls.providers.contract import UnsupportedLanguage
 from apps.calls.providers.enqueued import EnqueuedProvider
 from apps.calls.providers.local import provider as local
@@ -41,7 +41,7 @@ class Case:
     async def start(self, token: str = "1") -> str:
         return await self.bench.start(self.provider, self.tenant, self.recording, token)
 
-    async def look(self, operation: str) -> Transcript | None:
+    async def look(self, operation: str) -> Transcript | Pending:
         return await self.bench.look(self.provider, self.tenant, self.recording, operation)
 
     async def hold(self) -> None:
@@ -59,7 +59,7 @@ class Case:
         if isinstance(self.provider, EnqueuedProvider):
             await self.bench.ended(operation)
         found = await self.look(operation)
-        assert found is not None
+        assert isinstance(found, Transcript)
         return found
 
 
@@ -126,7 +126,7 @@ async def test_another_token_is_another_operation(case: Case) -> None:
 async def test_a_look_at_a_running_operation_finds_nothing_yet(case: Case) -> None:
     await case.hold()
     operation = await case.start()
-    assert await case.look(operation) is None
+    assert isinstance(await case.look(operation), Pending)
     await case.let_go()
     assert (await case.transcript(operation)).segments
 

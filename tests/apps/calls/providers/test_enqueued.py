@@ -3,11 +3,11 @@
 import pytest
 
 from apps.calls.models import Recording
-from apps.calls.providers import OperationFailed, OperationRefused
+from apps.calls.providers import OperationFailed, OperationRefused, Pending
 from apps.calls.providers.local.provider import TASK as LOCAL
 from apps.calls.providers.openai import TASK, OpenAiProvider
 from apps.calls.settings import LocalSettings, TranscriptionSettings
-from batchmill import Job, JobState, NotFound
+from batchmill import Job, JobRecord, JobState, NotFound
 from tests.apps.calls.fake_speechkit import FakeSpeechKit
 from tests.apps.calls.providers.bench import Bench
 
@@ -97,23 +97,81 @@ async def test_a_released_operation_has_no_transcript(
         await bench.look(provider, tenant, recording, operation)
 
 
-async def test_the_call_shows_the_progress_of_the_operation(
+async def test_a_look_tells_the_progress_of_the_operation(
     provider: OpenAiProvider, bench: Bench, fake: FakeSpeechKit, tenant: str, recording: Recording
 ) -> None:
-    fake.fail("transcribe", "silent")
+    fake.fail("transcribe", "silent", after=1)
     operation = await bench.start(provider, tenant, recording)
-    await bench.until(operation, lambda record: record.progress)
-
-    async def look(job: Job) -> int:
-        assert await provider.look(job, recording, operation) is None
-        return job.id
-
-    looker = await bench.ended(str(await bench.inside(tenant, look)))
-    assert looker.progress is not None
-    assert looker.progress.stage == "act"
-    assert looker.progress.message == "Waiting for the transcription service"
-    assert looker.progress.percent == 0
+    await bench.until(operation, half_done)
+    found = await bench.look(provider, tenant, recording, operation)
+    assert found == Pending("Waiting for the transcription service", 50)
     await provider.cancel(bench.mill, operation)
+
+
+def half_done(record: JobRecord) -> bool:
+    return record.progress is not None and record.progress.percent == 50
+
+
+async def test_a_look_tells_that_the_operation_waits_for_its_turn(
+    provider: OpenAiProvider, bench: Bench, tenant: str, recording: Recording
+) -> None:
+    await bench.mill.limits.pause(f"task:{TASK}")
+    operation = await bench.start(provider, tenant, recording)
+    found = await bench.look(provider, tenant, recording, operation)
+    await bench.mill.limits.resume(f"task:{TASK}")
+    assert found == Pending(is_waiting=True)
+
+
+async def test_a_release_waits_for_an_operation_that_was_cancelled(
+    provider: OpenAiProvider, bench: Bench, fake: FakeSpeechKit, tenant: str, recording: Recording
+) -> None:
+    """The answer for the first channel is kept for a retry, which never comes."""
+    fake.fail("transcribe", "silent", after=1)
+    operation = await bench.start(provider, tenant, recording)
+    await bench.until(operation, half_done)
+    (file,) = await bench.mill.artifacts.of_job(int(operation))
+    await provider.cancel(bench.mill, operation)
+    await provider.release(bench.mill, operation)
+    with pytest.raises(NotFound):
+        await bench.mill.artifacts.get(file.id)
+
+
+# Retries
+
+
+async def test_a_retry_by_hand_continues_the_operation_that_used_up_its_attempts(
+    provider: OpenAiProvider, bench: Bench, fake: FakeSpeechKit, tenant: str, recording: Recording
+) -> None:
+    fake.fail("transcribe", "broken", times=bench.mill.tasks[TASK].retry.attempts, after=1)
+    operation = await bench.start(provider, tenant, recording, "1")
+    assert (await bench.ended(operation)).state is JobState.FAILED
+    with pytest.raises(OperationRefused, match="not available"):
+        await bench.look(provider, tenant, recording, operation)
+    for _ in range(2):
+        # The second time, as if the first attempt had died before it kept the id.
+        assert await bench.start(provider, tenant, recording, "2", operation) == operation
+    assert (await bench.ended(operation)).state is JobState.COMPLETED
+    assert await bench.start(provider, tenant, recording, "2", operation) == operation
+    assert [sent["file"] for sent in fake.counts["transcriptions"]] == [0, 1]
+
+
+async def test_what_cannot_be_continued_is_started_anew(
+    provider: OpenAiProvider, bench: Bench, tenant: str, recording: Recording, call: bytes
+) -> None:
+    released = await bench.start(provider, tenant, recording, "1")
+    await bench.ended(released)
+    await provider.release(bench.mill, released)
+    await bench.mill.limits.pause(f"task:{TASK}")
+    cancelled = await bench.start(provider, tenant, recording, "2")
+    await provider.cancel(bench.mill, cancelled)
+    other = await bench.recording("another", call, "openai")
+    foreign = await bench.start(provider, "another", other, "3")
+    for number, after in enumerate((released, cancelled, foreign, "123456789")):
+        assert await bench.start(provider, tenant, recording, f"4{number}", after) != after
+    await bench.mill.limits.resume(f"task:{TASK}")
+
+
+# Limits
 
 
 async def test_operations_are_limited_apart_from_the_stages(bench: Bench) -> None:

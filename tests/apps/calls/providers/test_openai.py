@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from apps.calls.models import Recording, Transcript
-from apps.calls.providers import OperationFailed, OperationRefused
+from apps.calls.providers import OperationRefused, Pending
 from apps.calls.providers.local.channels import decoded
 from apps.calls.providers.mono import channel_file
 from apps.calls.providers.openai import TASK, OpenAiProvider
@@ -30,10 +30,12 @@ async def recording(bench: Bench, tenant: str, call: bytes) -> Recording:
 
 async def transcribed(
     provider: OpenAiProvider, bench: Bench, tenant: str, recording: Recording
-) -> Transcript | None:
+) -> Transcript:
     operation = await bench.start(provider, tenant, recording)
     await bench.ended(operation)
-    return await bench.look(provider, tenant, recording, operation)
+    found = await bench.look(provider, tenant, recording, operation)
+    assert isinstance(found, Transcript)
+    return found
 
 
 # Requests
@@ -63,7 +65,7 @@ async def test_a_recording_in_mono_is_sent_as_it_is(
     found = await transcribed(provider, bench, tenant, recording)
     (sent,) = fake.counts["transcriptions"]
     assert sent["bytes"] == len(audio)
-    assert found is not None and found.speakers == 1
+    assert found.speakers == 1
 
 
 async def test_a_channel_file_contains_only_that_channel(tmp_path: Path) -> None:
@@ -101,7 +103,6 @@ async def test_an_endpoint_may_send_no_words_and_no_segments(
 ) -> None:
     fake.behave(detail=detail)
     found = await transcribed(provider, bench, tenant, recording)
-    assert found is not None
     agent, caller = sorted(found.segments, key=lambda segment: segment.speaker)
     assert agent.text == "Thank you for calling Platinum Motors."
     assert caller.text == "My name is Jack."
@@ -139,7 +140,7 @@ async def test_an_answer_that_was_lost_is_bought_again(
 ) -> None:
     """The window that the module documents."""
     fake.fail("transcribe", "lost")
-    assert await transcribed(provider, bench, tenant, recording) is not None
+    await transcribed(provider, bench, tenant, recording)
     assert fake.paid == 3
 
 
@@ -155,7 +156,8 @@ async def test_the_operation_waits_as_long_as_the_endpoint_asks(
     record = await bench.until(operation, lambda record: record.attempts)
     assert record.state is JobState.SCHEDULED
     assert 900 < (record.run_at - datetime.now(UTC)).total_seconds() < 1_100
-    assert await bench.look(provider, tenant, recording, operation) is None
+    found = await bench.look(provider, tenant, recording, operation)
+    assert isinstance(found, Pending) and found.is_waiting
     await provider.cancel(bench.mill, operation)
 
 
@@ -189,7 +191,7 @@ async def test_an_endpoint_that_stays_broken_fails_the_operation(
     operation = await bench.start(provider, tenant, recording)
     record = await bench.ended(operation)
     assert record.attempt == bench.mill.tasks[TASK].retry.attempts
-    with pytest.raises(OperationFailed, match="not available"):
+    with pytest.raises(OperationRefused, match="not available"):
         await bench.look(provider, tenant, recording, operation)
 
 

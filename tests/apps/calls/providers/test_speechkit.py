@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from apps.calls.models import Recording
+from apps.calls.models import Recording, Transcript
 from apps.calls.providers import (
     OperationFailed,
     OperationRefused,
@@ -118,7 +118,7 @@ async def test_a_lost_answer_costs_nothing_if_the_key_is_honoured(
     assert fake.paid == 1
     operation = await bench.start(provider, tenant, recording)
     assert fake.paid == 1
-    assert await bench.look(provider, tenant, recording, operation) is not None
+    assert isinstance(await bench.look(provider, tenant, recording, operation), Transcript)
 
 
 async def test_a_lost_answer_costs_one_operation_if_the_key_is_ignored(
@@ -178,7 +178,7 @@ async def test_a_busy_service_is_asked_again_after_the_time_that_it_names(
     assert (failure.transient, failure.retry_after) == (True, expected)
     assert raised.value.retry_after == expected
     assert KEY not in shown(raised.value)
-    assert await bench.look(provider, tenant, recording, operation) is not None
+    assert isinstance(await bench.look(provider, tenant, recording, operation), Transcript)
 
 
 async def test_a_time_to_ask_again_can_be_a_date(
@@ -208,7 +208,7 @@ async def test_a_look_without_an_answer_says_nothing_about_the_operation(
     with pytest.raises(ProviderUnavailable):
         await bench.look(provider, tenant, recording, operation)
     monkeypatch.undo()
-    assert await bench.look(provider, tenant, recording, operation) is not None
+    assert isinstance(await bench.look(provider, tenant, recording, operation), Transcript)
 
 
 @pytest.mark.parametrize("route", ["start", "look"])
@@ -240,6 +240,16 @@ async def test_a_request_that_is_refused_is_permanent(
     assert "[key]" in shown(raised.value) and KEY not in shown(raised.value)
 
 
+async def test_a_compressed_answer_is_not_read(
+    provider: Provider, bench: Bench, fake: FakeSpeechKit, tenant: str, recording: Recording
+) -> None:
+    """A few bytes may decode to gigabytes."""
+    operation = await bench.start(provider, tenant, recording)
+    fake.fail("look", "gzip")
+    with pytest.raises(ProviderRejected, match="compresses its answers"):
+        await bench.look(provider, tenant, recording, operation)
+
+
 async def test_an_expired_operation_has_failed(
     provider: Provider, bench: Bench, fake: FakeSpeechKit, tenant: str, recording: Recording
 ) -> None:
@@ -247,6 +257,23 @@ async def test_an_expired_operation_has_failed(
     fake.fail("look", "missing")
     with pytest.raises(OperationFailed, match="no longer has"):
         await bench.look(provider, tenant, recording, operation)
+
+
+@pytest.mark.parametrize("kind", ["nowhere", "moved", "disallowed", "invalid"])
+async def test_an_answer_of_another_server_says_nothing_about_the_operation(
+    provider: Provider,
+    bench: Bench,
+    fake: FakeSpeechKit,
+    tenant: str,
+    recording: Recording,
+    kind: str,
+) -> None:
+    """A wrong address or a proxy. The call fails, and no other operation is bought."""
+    operation = await bench.start(provider, tenant, recording)
+    fake.fail("look", kind)
+    with pytest.raises(ProviderRejected, match="SPEECHKIT_OPERATIONS_URL"):
+        await bench.look(provider, tenant, recording, operation)
+    assert isinstance(await bench.look(provider, tenant, recording, operation), Transcript)
 
 
 @pytest.mark.parametrize(
