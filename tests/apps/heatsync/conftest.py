@@ -170,6 +170,8 @@ def heatsync(shared: Shared) -> Iterator[Visitor]:
         shared.sql.execute("select batchmill.cancel_batch(%s)", [batch])
     while one(shared.sql, RUNNING) != (0,):
         time.sleep(0.005)
+    # Shown if the test fails.
+    print(shared.process.troubles)
 
 
 Start = Callable[..., AbstractAsyncContextManager[HeatSync]]

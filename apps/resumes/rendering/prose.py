@@ -1,0 +1,135 @@
+"""Texts of a document as HTML. Everything is escaped; a few marks of Markdown, which many resumes
+use, become markup: **strong**, *emphasis*, [text](https://…), paragraphs and lists.
+
+Expressions are bounded, so that no text takes long to search.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from markupsafe import Markup, escape
+
+from apps.resumes.document import safe_link
+from apps.resumes.rendering.scripts import Direction, direction_of, language_of
+
+MARKS = re.compile(
+    r"\*\*(?=\S)(?P<strong>[^*\n]{1,400})(?<=\S)\*\*"
+    r"|(?<![\w*])\*(?=\S)(?P<emphasis>[^*\n]{1,400})(?<=\S)\*(?![\w*])"
+    r"|\[(?P<text>[^\[\]\n]{1,200})\]"
+    r"\((?P<url>[^()\s]{1,500}(?:\([^()\s]{0,100}\)[^()\s]{0,100})?)\)"
+)
+BULLET = re.compile(r"[ \t]*[-*•·‣–][ \t]+(?=\S)")
+PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+WORD_JOINER, ZERO_WIDTH_SPACE = "\u2060", "\u200b"
+# Of scripts in which letters are not joined, and in which lines end only between words.
+LONG_WORD = re.compile(rf"[!-\u058f{WORD_JOINER}]{{37,}}")
+# Not within ligatures, such as "fi" and "tt".
+SOME_LETTERS = re.compile(
+    rf".{{6,20}}?(?<![-fFtT{WORD_JOINER}])(?=[^\u0300-\u036f{WORD_JOINER}fhijlt])"
+)
+ITEM = "item"
+# In many fonts these share a glyph with a space or a hyphen. In a PDF a glyph stands for one
+# character, so every space of the document could be extracted as one of them.
+LOOKALIKES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u2011": "-", "\xad": ""})
+
+
+class Prose:
+    """Texts for a page that is written from one side. Texts from the other side, and in other
+    scripts, are marked as such."""
+
+    def __init__(self, page: Direction):
+        self._page: Direction = page
+
+    def inline(self, text: str) -> Markup:
+        """A text on one line, or a part of one."""
+        line = one_line(text)
+        return self._spanned(line, marked(line))
+
+    def verbatim(self, text: str) -> Markup:
+        """The same without marks: stars in an address mean nothing."""
+        line = one_line(text)
+        return self._spanned(line, escape(breakable(line)))
+
+    def item(self, text: str) -> Markup:
+        """An item of a list. Some authors write the bullet too."""
+        return self.inline(BULLET.sub("", text, count=1))
+
+    def paragraphs(self, text: str) -> Markup:
+        """A text of several paragraphs and lists. Line ends stay."""
+        parts = PARAGRAPHS.split(text.translate(LOOKALIKES).strip())
+        return Markup("").join(block for part in parts for block in self._blocks(part))
+
+    def _blocks(self, part: str) -> Iterator[Markup]:
+        """Adjacent items are a list. Lines from different sides are different paragraphs."""
+        for kind, grouped in groupby(part.split("\n"), self._kind):
+            lines = list(grouped)
+            if kind == ITEM:
+                items = (Markup("<li>{}</li>").format(self.item(line)) for line in lines)
+                yield Markup("<ul>{}</ul>").format(Markup("").join(items))
+            else:
+                text = Markup("<br>").join(map(marked, lines))
+                yield Markup("<p{}>{}</p>").format(self.attributes("\n".join(lines)), text)
+
+    def _spanned(self, text: str, markup: Markup) -> Markup:
+        attributes = self.attributes(text)
+        return Markup("<span{}>{}</span>").format(attributes, markup) if attributes else markup
+
+    def _kind(self, line: str) -> str:
+        return ITEM if BULLET.match(line) else direction_of(line, otherwise=self._page)
+
+    def attributes(self, text: str) -> Markup:
+        """From which side a text is written, if not as the page, and its language, if known."""
+        direction = direction_of(text, otherwise=self._page)
+        language = language_of(text)
+        return Markup("").join(
+            [
+                Markup(' dir="{}"').format(direction) if direction != self._page else "",
+                Markup(' lang="{}"').format(language) if language else "",
+            ]
+        )
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.translate(LOOKALIKES).split())
+
+
+def marked(text: str) -> Markup:
+    return Markup("").join(pieces(text))
+
+
+def pieces(text: str) -> Iterator[Markup]:
+    position = 0
+    for mark in MARKS.finditer(text):
+        yield escape(breakable(text[position : mark.start()]))
+        yield markup_of(mark)
+        position = mark.end()
+    yield escape(breakable(text[position:]))
+
+
+def breakable(text: str) -> str:
+    """Says where lines may end, with characters that are not in the PDF.
+
+    Not behind a hyphen: programs that extract text take it for the end of a syllable, and read
+    "colour-blind" as "colourblind". But within words that are too long for a line.
+    """
+    text = HYPHEN.sub(f"-{WORD_JOINER}", text)
+    return LONG_WORD.sub(lambda word: SOME_LETTERS.sub(rf"\g<0>{ZERO_WIDTH_SPACE}", word[0]), text)
+
+
+def markup_of(mark: re.Match[str]) -> Markup:
+    if mark["strong"]:
+        return Markup("<strong>{}</strong>").format(marked(mark["strong"]))
+    if mark["emphasis"]:
+        return Markup("<em>{}</em>").format(marked(mark["emphasis"]))
+    if link := safe_link(mark["url"]):
+        return Markup('<a href="{}">{}</a>').format(link, marked(mark["text"]))
+    # Where a link may not go, the reader sees what was written.
+    return escape(mark[0])
+
+
+def plain(text: str) -> str:
+    """The text without marks, for places that have no markup."""
+    text = marked(one_line(text)).striptags()
+    return text.replace(WORD_JOINER, "").replace(ZERO_WIDTH_SPACE, "")
