@@ -1,17 +1,20 @@
 """Tasks in child processes: limits are enforced, and a crash fails only one attempt."""
 
+import asyncio
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
 import psutil
 import pytest
 
 from batchmill import JobFailed, JobHandle, Mill, WorkerOptions
 from batchmill.worker.child import PRIORITY
-from batchmill.worker.processes import CHILD
+from batchmill.worker.processes import CHILD, Child, Processes
 from tests.library.tools import until
-from tests.worker import heavy
+from tests.worker import heavy, stuck
 
 TWO = WorkerOptions(processes=2, patience=1)
 
@@ -192,3 +195,41 @@ async def test_a_preparation_that_fails_is_reported_by_the_jobs_that_need_it(mil
         job = await mill.enqueue(heavy.unprepared)
         assert await failure_of(job) == "missing"
         assert await (await mill.enqueue(heavy.doubles, {"n": 2})).result() == 4
+
+
+@pytest.mark.parametrize("started", [0, 1])
+async def test_closing_does_not_wait_for_a_preparation(started: int) -> None:
+    processes = Processes(1, warm=1, tasks=[stuck.never_prepared])
+    processes.warm_up()
+    await asyncio.sleep(0)  # The child begins to start.
+    await until(lambda: len(children()) >= started)
+    await processes.close()
+    assert children() == set()
+
+
+async def test_a_child_that_starts_for_a_cancelled_job_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starting, may_start, killed = threading.Event(), threading.Event(), list[Child]()
+
+    class SlowChild(Child):
+        def __init__(self) -> None:
+            starting.set()
+            may_start.wait()
+            super().__init__()
+
+        def kill(self) -> str:
+            killed.append(self)
+            return super().kill()
+
+    monkeypatch.setattr("batchmill.worker.processes.Child", SlowChild)
+    processes = Processes(1)
+    job = asyncio.create_task(processes.run(cast(Any, None), cast(Any, None)))
+    await asyncio.to_thread(starting.wait)
+    job.cancel()
+    await asyncio.sleep(0)
+    may_start.set()
+    await asyncio.wait({job})
+    assert job.cancelled()
+    assert len(killed) == 1
+    assert supervisors() == []

@@ -92,9 +92,9 @@ class Child:
 
 
 class Processes:
-    """Runs at most `size` children. Each runs one job at a time and is replaced after
-    `JOBS_PER_CHILD` jobs. At least `warm` of them are started in advance, and prepared for the
-    `tasks`."""
+    """Runs jobs in at most `size` children at once. A child runs one job at a time and is replaced
+    after `JOBS_PER_CHILD` jobs. At least `warm` children are started in advance, and prepared for
+    the `tasks`."""
 
     def __init__(self, size: int, *, warm: int = 0, tasks: Iterable[Task[..., Any]] = ()):
         self._size = size
@@ -104,13 +104,18 @@ class Processes:
         self._alive = 0
         self._idle: list[Child] = []
         self._warming: asyncio.Task[None] | None = None
-        # Two threads per child: one may wait for its answer while another kills it.
-        self._threads = ThreadPoolExecutor(2 * size, thread_name_prefix="batchmill-child")
+        # Two threads per child: one may wait for its answer while another kills it. One more child
+        # may be starting in advance.
+        self._threads = ThreadPoolExecutor(2 * size + 2, thread_name_prefix="batchmill-child")
 
     def warm_up(self) -> None:
         """Starts children in the background, if there are too few."""
         if self._alive < self._warm and (self._warming is None or self._warming.done()):
             self._warming = asyncio.create_task(self._start_children(), name="batchmill.children")
+
+    def stop_warming(self) -> None:
+        """Starts no more children in advance."""
+        self._warm = 0
 
     async def run(self, attempt: Attempt, services: JobServices) -> dict[str, Any]:
         """Runs the attempt's handler in a child and returns the child's answer."""
@@ -142,11 +147,10 @@ class Processes:
             await self._end(child)
 
     async def close(self) -> None:
-        self._warm = 0
+        self.stop_warming()
         self._kill_idle()
         if self._warming is not None:
-            await self._warming
-            self._kill_idle()
+            await asyncio.wait({self._warming})
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _next_child(self) -> Child:
@@ -159,11 +163,24 @@ class Processes:
 
     async def _new_child(self) -> Child:
         self._alive += 1
+        starting = asyncio.ensure_future(self._in_thread(Child))
         try:
-            return await self._in_thread(Child)
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end_started(starting))
+            raise
         except BaseException:
             self._alive -= 1
             raise
+
+    async def _end_started(self, starting: asyncio.Future[Child]) -> None:
+        """Ends a child that nobody waits for any more."""
+        try:
+            child = await starting
+        except Exception:
+            self._alive -= 1
+        else:
+            await self._end(child)
 
     async def _start_children(self) -> None:
         """One after the other, so that the first one is ready soon. A job that gets a child
@@ -173,6 +190,9 @@ class Processes:
                 child = await self._new_child()
             except OSError as error:
                 log.warning("Cannot start a child process in advance: %s", error)
+                return
+            if not self._warm:
+                await self._end(child)
                 return
             child.preparing = asyncio.ensure_future(self._prepare(child))
             # Those that have run a job are used first.
@@ -246,9 +266,10 @@ class Processes:
 
     async def _put_back(self, child: Child, answer: dict[str, Any]) -> None:
         child.jobs += 1
-        is_worn = child.jobs >= JOBS_PER_CHILD or self._alive > self._size
-        if is_worn or "failure" in answer or answer["left"]:
-            # A handler that failed or left processes behind may have corrupted its own process.
+        is_spare = self._alive > self._size
+        is_worn = child.jobs >= JOBS_PER_CHILD
+        # A handler that failed or left processes behind may have corrupted its own process.
+        if is_spare or is_worn or "failure" in answer or answer["left"]:
             await self._end(child)
         else:
             self._idle.append(child)

@@ -155,6 +155,7 @@ class WorkerSession:
 
     async def _drain(self) -> None:
         """Ends or releases every job before the worker gives up its lease."""
+        self._runners.processes.stop_warming()
         await first_of(self._dispatcher.stop_claiming(), self._lost.wait())
         await self._set_state("draining")
         self._executor.release_waiting()
@@ -181,6 +182,7 @@ class WorkerSession:
 
     def _lose(self) -> None:
         """Stops all attempts and discards their outcomes: other workers may have the jobs now."""
+        self._runners.processes.stop_warming()
         self._executor.interrupt(Stop.LOST)
         self._outbox.drop()
         self._lost.set()

@@ -26,7 +26,8 @@ class Watch:
         self._process = process
         self._mark = f"{MARK}={mark}".encode()
         self._control = control
-        self._talk = talk
+        # A duplicate: after the worker's end is closed, its number may belong to another file.
+        self._talk = socket.socket(fileno=os.dup(talk))
         self._thread = Thread(target=self._wait, name="batchmill-watch", daemon=True)
         self._thread.start()
 
@@ -44,8 +45,8 @@ class Watch:
         self._process.wait()
         if not self._has_done_its_work():
             end_marked(self._mark)
-        with suppress(OSError), socket.socket(fileno=os.dup(self._talk)) as talk:
-            talk.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError), self._talk:
+            self._talk.shutdown(socket.SHUT_RDWR)
 
     def _has_done_its_work(self) -> bool:
         with suppress(OSError):
