@@ -60,34 +60,63 @@ begin
     return array(select unnest(o.ids) except select unnest(ended));
 end $$;
 
+-- Jobs of one batch, task, attempt number and outcome that have ended or wait again. `data` has the data of their
+-- events, or is null if their task and attempt number say everything. The last three are the jobs that have reported
+-- progress.
+do $$ begin
+    create type ended_group as (
+        batch_id uuid, task text, attempt integer, kind text, ids bigint[], positions integer[], data json[],
+        progress_ids bigint[], progress_positions integer[], progresses json[]);
+exception when duplicate_object then null;
+end $$;
+
 -- Ends running or waiting jobs, or puts them back to wait. Updates their rows, the counts of their lanes,
 -- limits and batches, and the events. A job with a cancel request can only end as cancelled. Returns the ids
 -- of the jobs that had the expected state, fence and lane.
---
--- One statement does the work, in which each part reads the rows that earlier parts return:
+create or replace function end_jobs(o outcomes, were_running boolean, limit_ids bigint[], moment timestamptz)
+returns bigint[]
+language plpgsql as $$
+declare
+    moved record := move_jobs(o, were_running, moment);
+    logged record := log_groups(moved.groups, were_running, moment);
+begin
+    if limit_ids <> '{}' and moved.lane_ids is not null then
+        perform count_ends(moved.lane_ids, moved.counts);
+    end if;
+    if were_running and may_have_outputs(o.fences) then
+        perform settle_outputs(o, moved.ended_ids, moved.cancelled_ids);
+    end if;
+    if moved.waiting_ids is not null then
+        perform wait_in_lanes(moved.waiting_ids, moment);
+        perform notify_workers(moved.stages);
+    end if;
+    if moved.watched_ids is not null then
+        perform pg_notify('batchmill', topic('job:' || id)) from unnest(moved.watched_ids) as id;
+    end if;
+    if logged.watched_batches is not null then
+        perform notify_watchers(logged.watched_batches);
+    end if;
+    if logged.finished_batches is not null then
+        perform finish_batches(logged.finished_batches, moment);
+    end if;
+    return coalesce(moved.ended_ids, '{}');
+end $$;
+
+-- Moves jobs into the history, or puts them back to wait, and counts them in their lanes. In one statement, in which each
+-- part reads the rows that earlier parts return:
 --
 --   reported   the outcomes, one row each
 --   gone       jobs that end leave the live table
 --   finished   and go into the history
 --   back       the other jobs wait again
---   ended      both, in groups of one batch, task, attempt number and outcome
+--   ended      both, in groups
 --   freed      the lanes, with fewer running jobs
---   blocks     the events of each group; progress comes first
---   counted    the batches, with new counters and the number of their last event
---   logged     the events, with their numbers
-create or replace function end_jobs(o outcomes, were_running boolean, limit_ids bigint[], moment timestamptz)
-returns bigint[]
+create or replace function move_jobs(
+    o outcomes, were_running boolean, moment timestamptz,
+    out ended_ids bigint[], out cancelled_ids bigint[], out watched_ids bigint[], out groups ended_group[],
+    out lane_ids bigint[], out counts integer[], out waiting_ids bigint[], out stages text[]
+)
 language plpgsql as $$
-declare
-    ended_ids bigint[];
-    lane_ids bigint[];
-    counts integer[];
-    cancelled_ids bigint[];
-    watched_jobs bigint[];
-    kept bigint[];
-    stages text[];
-    watched_batches uuid[];
-    done uuid[];
 begin
     with reported as materialized (
         select * from rows from (unnest(o.ids), unnest(o.fences), unnest(o.kinds),
@@ -146,12 +175,11 @@ begin
             array_agg(event_data(kind, task, attempt, detail)) filter (where not is_plain(kind)) as data,
             array_agg(id) filter (where last_progress is not null) as progress_ids,
             array_agg(position) filter (where last_progress is not null) as progress_positions,
-            array_agg(last_progress) filter (where last_progress is not null) as progresses,
-            array_agg(id) filter (where watched) as watched_ids
+            array_agg(last_progress) filter (where last_progress is not null) as progresses
         from (
-            select id, batch_id, position, task, attempt, kind, detail, last_progress, watched from gone
+            select id, batch_id, position, task, attempt, kind, detail, last_progress from gone
             union all
-            select id, batch_id, position, task, attempt, kind, detail, last_progress, false from back) e
+            select id, batch_id, position, task, attempt, kind, detail, last_progress from back) e
         group by batch_id, task, attempt, kind
     ), freed as (
         update lanes l set running = l.running - e.n
@@ -161,6 +189,30 @@ begin
             group by lane_id) e
         where were_running and l.id = any (array[e.lane_id])
         returning l.id, e.n
+    )
+    select (select array_agg(id) from ended cross join lateral unnest(ids) as id),
+        (select array_agg(id) from ended cross join lateral unnest(ids) as id where kind = 'cancelled'),
+        (select array_agg(id) from gone where watched),
+        (select array_agg(row (batch_id, task, attempt, kind, ids, positions, data, progress_ids,
+            progress_positions, progresses)::ended_group) from ended),
+        (select array_agg(id) from freed), (select array_agg(n) from freed),
+        (select array_agg(id) from back), (select array_agg(distinct stage) from back)
+    into ended_ids, cancelled_ids, watched_ids, groups, lane_ids, counts, waiting_ids, stages;
+end $$;
+
+-- Adds the events of ended jobs to the logs of their batches, and counts the jobs in the batches:
+--
+--   blocks     the events of each group; progress comes first
+--   counted    the batches, with new counters and the number of their last event
+--   logged     the events, with their numbers
+create or replace function log_groups(
+    groups ended_group[], were_running boolean, moment timestamptz,
+    out watched_batches uuid[], out finished_batches uuid[]
+)
+language plpgsql as $$
+begin
+    with ended as (
+        select * from unnest(groups)
     ), blocks as (
         select batch_id, type, cardinality(ids) as n, row (type,
             sum(cardinality(ids)) over (
@@ -199,35 +251,9 @@ begin
             c.expires_on
         from counted c cross join lateral unnest(c.blocks) t
     )
-    select (select array_agg(id) from ended cross join lateral unnest(ids) as id),
-        (select array_agg(id) from ended cross join lateral unnest(ids) as id where kind = 'cancelled'),
-        (select array_agg(id) from ended cross join lateral unnest(watched_ids) as id),
-        (select array_agg(id) from freed), (select array_agg(n) from freed),
-        (select array_agg(id) from back), (select array_agg(distinct stage) from back),
-        (select array_agg(id) from counted where watched_until > moment),
+    select (select array_agg(id) from counted where watched_until > moment),
         (select array_agg(id) from counted where completed + failed + cancelled = total)
-    into ended_ids, cancelled_ids, watched_jobs, lane_ids, counts, kept, stages, watched_batches, done;
-
-    if limit_ids <> '{}' and lane_ids is not null then
-        perform count_ends(lane_ids, counts);
-    end if;
-    if were_running and may_have_outputs(o.fences) then
-        perform settle_outputs(o, ended_ids, cancelled_ids);
-    end if;
-    if kept is not null then
-        perform wait_in_lanes(kept, moment);
-        perform notify_workers(stages);
-    end if;
-    if watched_jobs is not null then
-        perform pg_notify('batchmill', topic('job:' || id)) from unnest(watched_jobs) as id;
-    end if;
-    if watched_batches is not null then
-        perform notify_watchers(watched_batches);
-    end if;
-    if done is not null then
-        perform finish_batches(done, moment);
-    end if;
-    return coalesce(ended_ids, '{}');
+    into watched_batches, finished_batches;
 end $$;
 
 -- Subtracts ended attempts from the counts of the limits over their lanes.
