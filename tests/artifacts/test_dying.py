@@ -13,8 +13,10 @@ from tests.artifacts.tools import all_violations, collect, states
 from tests.chaos import app
 from tests.chaos.fleet import WorkerProcess, until_logged
 from tests.invariants import file_violations, files_in
+from tests.library.tools import one
 
 BRISK = ("--lease", "1.5")
+STORED = "select stored_bytes from batchmill.usage"
 
 
 @pytest.fixture
@@ -48,6 +50,7 @@ async def test_a_partial_file_of_a_killed_worker_is_collected(
     assert states(sql) == {"gone": 1, "kept": 1}
     await collect(dsn, files, "59m")
     assert len(list(files_in(files))) == 2, "a writer may still be active"
+    assert one(sql, STORED) == (made.size,), "what the dead writer reserved is free"
     await collect(dsn, files, "61m")
     assert states(sql) == {"kept": 1} and len(list(files_in(files))) == 1
     assert all_violations(sql, files) == []

@@ -181,15 +181,46 @@ return exists (
 create or replace function forget_artifacts(of_ids uuid[]) returns void
 language plpgsql security definer set search_path = batchmill, pg_catalog, pg_temp as $$
 declare
-    freed record;
+    tenants text[];
+    sizes bigint[];
 begin
     perform from artifacts where id = any (of_ids) order by id for update;
+    with forgotten as (
+        delete from artifacts where id = any (of_ids) and state = 'gone' and is_own(tenant)
+        returning tenant, size
+    )
+    select array_agg(tenant), array_agg(size) into tenants, sizes from forgotten;
+    perform count_freed(tenants, sizes);
+end $$;
+
+-- Frees what files have reserved whose attempts ended while they were being written. Their bytes are removed an hour
+-- later, because their writers may still be active. A writer can reserve nothing more.
+create or replace function free_reservations(most integer) returns void
+language plpgsql as $$
+declare
+    tenants text[];
+    sizes bigint[];
+begin
+    with freed as (
+        update artifacts a set size = 0
+        from (
+            select id, size from artifacts where collect_at > clock() and sha256 is null and size > 0
+            order by id limit most for update skip locked) before
+        where a.id = before.id
+        returning a.tenant, before.size
+    )
+    select array_agg(tenant), array_agg(size) into tenants, sizes from freed;
+    perform count_freed(tenants, sizes);
+end $$;
+
+-- Subtracts the sizes of files from the counts of their tenants and groups.
+create or replace function count_freed(tenants text[], sizes bigint[]) returns void
+language plpgsql as $$
+declare
+    freed record;
+begin
     for freed in
-        with forgotten as (
-            delete from artifacts where id = any (of_ids) and state = 'gone' and is_own(tenant)
-            returning tenant, size
-        )
-        select is_group, name, sum(size)::bigint as bytes from forgotten
+        select is_group, name, sum(size)::bigint as bytes from unnest(tenants, sizes) as file (tenant, size)
         cross join lateral (values (false, tenant), (true, group_of(tenant))) as counted (is_group, name)
         group by is_group, name order by is_group, name
     loop
@@ -273,7 +304,7 @@ end $$;
 
 -- Keeps or gives up the files of attempts that have just ended. The caller holds the jobs, and writers need a
 -- lock on the job too, so no file is missed. A file that is still being written is collected an hour later,
--- because its writer may still be active.
+-- because its writer may still be active. The upkeep frees what it has reserved (free_reservations).
 create or replace function settle_outputs(o outcomes, ended_ids bigint[], cancelled_ids bigint[]) returns void
 language plpgsql as $$
 declare
@@ -393,7 +424,8 @@ language sql stable
 return exists (select from artifact_releases)
     or exists (select from artifacts where collect_at <= clock())
     or exists (select from artifacts where state in ('stored', 'kept') and expires_at <= clock())
-    or exists (select from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour');
+    or exists (select from artifacts where state = 'writing' and written_at <= clock() - interval '1 hour')
+    or exists (select from artifacts where collect_at > clock() and sha256 is null and size > 0);
 
 -- Gives up released and expired files, and files whose last write is an hour ago. Returns up to `most` files that can
 -- be removed.
@@ -403,6 +435,7 @@ language plpgsql set search_path = batchmill, pg_catalog, pg_temp as $$
 begin
     -- Processes of schema versions up to 19 do not call this.
     perform apply_releases(most);
+    perform free_reservations(most);
     update artifacts set state = 'gone', collect_at = clock() where id = any (array(
         select id from artifacts where state in ('stored', 'kept') and expires_at <= clock()
         order by expires_at limit most for update skip locked));
