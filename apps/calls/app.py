@@ -12,17 +12,17 @@ from fastapi.staticfiles import StaticFiles
 from apps.calls.mill import mill, settings
 from apps.calls.routes import router, session
 from apps.calls.settings import LocalSettings, TranscriptionSettings
-from apps.calls.tasks import forget
+from apps.calls.tasks import cancel_orphans, forget
 from batchmill import WorkerOptions
 from batchmill.service import PAGE_HEADERS, add_components, service_router
 
 STATIC = files("apps.calls") / "static"
 PROCESSES = settings.converting + LocalSettings.read().operations
-# Stages do not wait for operations, so a few slots are enough for them. Conversions and operations
-# hold their slots for minutes.
-OPERATIONS = PROCESSES + TranscriptionSettings.read().concurrency
+# Conversions, and operations that run as jobs, hold their slots for minutes. All other jobs are
+# short, so 20 slots are enough for them.
+LONG_SLOTS = PROCESSES + TranscriptionSettings.read().concurrency
 WORKER = WorkerOptions(
-    concurrency=settings.concurrency or OPERATIONS + 20,
+    concurrency=settings.concurrency or LONG_SLOTS + 20,
     processes=PROCESSES,
     lease=settings.lease_seconds,
     grace=settings.grace_seconds,
@@ -30,15 +30,16 @@ WORKER = WorkerOptions(
 
 
 @asynccontextmanager
-async def with_cleanup_schedule(_: FastAPI) -> AsyncIterator[None]:
+async def with_schedules(_: FastAPI) -> AsyncIterator[None]:
     await mill.schedules.save("calls.forget", "23 3 * * *", forget)
+    await mill.schedules.save("calls.cancel_orphans", "*/10 * * * *", cancel_orphans)
     yield
 
 
 app = FastAPI(
     title="Calls",
     description="Transcribes and analyses recordings of calls.",
-    lifespan=with_cleanup_schedule,
+    lifespan=with_schedules,
 )
 app.include_router(session)
 app.include_router(router)

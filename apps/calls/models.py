@@ -13,6 +13,10 @@ ProviderName = Literal["local", "speechkit", "openai", "manual"]
 class Model(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
+    def to_json(self) -> bytes:
+        """The JSON that is stored."""
+        return self.model_dump_json(by_alias=True).encode()
+
 
 class Word(Model):
     """Times are seconds from the start of the recording."""

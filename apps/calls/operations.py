@@ -14,7 +14,7 @@ from apps.calls.mill import providers
 from apps.calls.models import Recording
 from apps.calls.providers import Provider
 from apps.calls.tables import CALLS
-from batchmill import BatchState, Client, Job, NotFound, Permanent
+from batchmill import BatchState, Client, ErasureInProgress, Job, NotFound, Permanent
 
 T = TypeVar("T")
 
@@ -76,15 +76,19 @@ async def start(
     call, number = call_of(job), failed.number + 1 if failed else 1
     after = failed.operation if failed else None
     operation = await provider.start(job, recording, token=f"{call}-{number}", after=after)
-    kept = await CALLS.value(
-        job.mill,
-        "keep_operation",
-        call=call,
-        tenant=job.tenant,
-        number=number,
-        provider=provider.name,
-        operation=operation,
-    )
+    try:
+        kept = await CALLS.value(
+            job.mill,
+            "keep_operation",
+            call=call,
+            tenant=job.tenant,
+            number=number,
+            provider=provider.name,
+            operation=operation,
+        )
+    except ErasureInProgress:
+        await provider.cancel(job.mill, operation)
+        raise
     if kept != operation:
         await provider.cancel(job.mill, operation)
     if kept is None:

@@ -1,7 +1,7 @@
 """The API under /api."""
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -12,9 +12,9 @@ from apps.calls import operations
 from apps.calls.mill import providers, settings
 from apps.calls.models import Transcript
 from apps.calls.search import moments_of
-from apps.calls.stream import UploadStream, shown
+from apps.calls.stream import UploadStream, events_before, shown
 from apps.calls.tables import CALLS
-from apps.calls.transcript import Format, written
+from apps.calls.transcript import Format, formatted
 from apps.calls.upload import Upload, upload
 from apps.calls.views import (
     FIRST_STAGE,
@@ -22,11 +22,11 @@ from apps.calls.views import (
     call_row,
     call_view,
     calls_of,
-    files_of,
+    kept_files,
     stage_of,
     stream_url,
 )
-from batchmill import Client, Conflict, Feed, NotFound
+from batchmill import BatchState, Client, Conflict, Feed, NotFound
 from batchmill.service import (
     BadRequest,
     ByKeyOrLink,
@@ -159,14 +159,15 @@ async def list_calls(
 
 
 def cursor_of(row: dict[str, Any]) -> str:
-    return f"{row['created_at'].isoformat()} {row['id']}"
+    """All its characters may be in an address as they are."""
+    return f"{row['created_at'].astimezone(UTC):%Y%m%dT%H%M%S.%fZ}_{row['id']}"
 
 
 def parsed_cursor(text: str | None) -> tuple[datetime, UUID] | None:
     if text is None:
         return None
     try:
-        created_at, id = text.split(" ")
+        created_at, id = text.split("_")
         return datetime.fromisoformat(created_at), UUID(id)
     except ValueError:
         raise BadRequest("before is invalid. Send the value of next from the last page.") from None
@@ -190,13 +191,18 @@ async def follow_upload(
     rows = await calls_of(viewer.client, upload=id, count=None)
     if not rows:
         raise NotFound(f"There is no upload {id}.")
-    stream = UploadStream({row["id"]: row["last_event"] for row in rows})
+    feed = viewer.client.feed("upload", str(id))
+    # The feed counts events of deleted calls too, but does not send them. So if calls were deleted,
+    # the number in the id does not say how many events of the others the client has.
+    is_complete = len(rows) == rows[0]["upload_size"]
+    has = events_before(after, await feed.position()) if is_complete else 0
+    stream = UploadStream(rows, has)
     return await streams.follow(
         viewer,
-        viewer.client.feed("upload", str(id)),
+        feed,
         after,
         show=stream.show,
-        whole=True,
+        whole=not is_complete,
         until=lambda: stream.is_over,
     )
 
@@ -205,7 +211,7 @@ async def follow_upload(
 async def get_call(request: Request, caller: Reader, id: UUID) -> dict[str, Any]:
     row = await call_row(caller.client, id)
     usage = await caller.client.batch(id).usage()
-    files = [await file_view(request, caller, name, file) for name, file in files_of(row).items()]
+    files = [await file_view(request, caller, name, file) for name, file in kept_files(row).items()]
     return call_view(row) | {"usage": usage, "files": files}
 
 
@@ -226,7 +232,7 @@ async def file_view(
 
 async def file_of(client: Client, id: UUID, kind: str) -> UUID:
     row = await call_row(client, id)
-    if kind not in (files := files_of(row)):
+    if kind not in (files := kept_files(row)):
         raise NotFound(f"The call {id} has no {kind}.")
     return UUID(files[kind]["artifact"])
 
@@ -266,7 +272,7 @@ async def rendered(stored: bytes, format: Format) -> bytes:
         return stored
 
     def render() -> bytes:
-        return written(Transcript.model_validate_json(stored), format).encode()
+        return formatted(Transcript.model_validate_json(stored), format).encode()
 
     return await asyncio.to_thread(render)
 
@@ -298,7 +304,14 @@ async def delete_call(caller: Submitter, id: UUID) -> None:
     row that remains after a crash is not listed, and is deleted at night."""
     row = await call_row(caller.client, id)
     if row["finished_at"] is None:
-        raise Conflict(f"The call {id} has not ended. Cancel it first.")
-    await operations.abandon(caller.client, id)
+        raise Conflict(not_ended(row))
+    # First the batch: a retry would start another operation.
     await caller.client.batch(id).delete()
+    await operations.abandon(caller.client, id)
     await CALLS.rows(caller.client, "delete_call", id=id)
+
+
+def not_ended(row: dict[str, Any]) -> str:
+    if row["batch_state"] == BatchState.CANCELLED:
+        return f"The call {row['id']} is still stopping. Try again in a few seconds."
+    return f"The call {row['id']} has not ended. Cancel it first."

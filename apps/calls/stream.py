@@ -9,9 +9,9 @@
 | `reload` | read the state again: what happened since is not in the log any more |
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from apps.calls.views import FIRST_STAGE, stage_of
 from batchmill import Event
@@ -19,6 +19,7 @@ from batchmill import Event
 Shown = tuple[str, dict[str, Any]]
 
 LAST_EVENTS = {"batch_completed", "batch_cancelled"}
+FEED_ID = re.compile(r"(?P<feed>[0-9]{1,18})-(?P<number>[0-9]{1,18})")
 
 
 async def shown(event: Event) -> Shown | None:
@@ -50,27 +51,47 @@ def translate(event: Event) -> Shown | None:
             return None
 
 
-class UploadStream:
-    """The events of all calls of an upload, for one client, and whether all calls have ended.
+def events_before(after: str | None, position: str) -> int:
+    """The number of events that a client has if its last one is `after`. An id consists of the id
+    of the feed and the number of the event. 0 if `after` is not an id of this feed, or is beyond
+    its `position`: the client then gets all events."""
+    given, last = FEED_ID.fullmatch(after or ""), FEED_ID.fullmatch(position)
+    if not given or not last or given["feed"] != last["feed"]:
+        return 0
+    number = int(given["number"])
+    return number if number <= int(last["number"]) else 0
 
-    `calls` has the number of the last event of each call. A call that failed and was retried has
-    ended more than once. An end counts only if no known event follows it, so that a client gets
-    the events of the retry too.
+
+class UploadStream:
+    """The events of all calls of an upload, for one client, and whether it has all of them.
+
+    `rows` are the calls, and `has` is the number of their events that the client has. The stream is
+    over when the client has all events that the rows count, and no call is open. Newer events open
+    and end calls: a call that has failed can be retried.
     """
 
-    def __init__(self, calls: Mapping[UUID, int]):
-        self._calls = calls
-        self._ended = set[UUID]()
+    def __init__(self, rows: Sequence[Mapping[str, Any]], has: int):
+        self._last = {row["id"]: row["last_event"] for row in rows}
+        self._open = {row["id"] for row in rows if row["finished_at"] is None}
+        self._total = sum(self._last.values())
+        self._has = has
 
     @property
     def is_over(self) -> bool:
-        return self._ended >= self._calls.keys()
+        return self._has >= self._total and not self._open
 
     async def show(self, event: Event) -> Shown | None:
         if event.type == "feed_restarted":
-            self._ended.clear()
-        elif event.type in LAST_EVENTS and event.number >= self._calls.get(event.batch_id, 0):
-            self._ended.add(event.batch_id)
-        else:
-            self._ended.discard(event.batch_id)
+            self._has = 0
+        # This process may still have events of a deleted call in its memory, and not all of them.
+        elif event.batch_id in self._last:
+            self._take(event)
         return await shown(event)
+
+    def _take(self, event: Event) -> None:
+        if event.number <= self._last[event.batch_id]:
+            self._has += 1
+        elif event.type in LAST_EVENTS:
+            self._open.discard(event.batch_id)
+        else:
+            self._open.add(event.batch_id)

@@ -15,7 +15,6 @@ from apps.calls.models import (
 )
 from apps.calls.providers import OperationFailed, OperationRefused, Pending, Provider
 from apps.calls.providers import tasks as provider_tasks
-from apps.calls.providers.enqueued import written
 from apps.calls.search import keep_words
 from apps.calls.tables import CALLS
 from batchmill import (
@@ -49,8 +48,6 @@ SLOWEST_LOOKS = 15.0
 OGG = "audio/ogg"
 JSON = provider_tasks.JSON
 
-# Workers need the tasks of the providers too.
-assert provider_tasks.mill is mill
 model = settings.model and ModelClient(
     settings.model.base_url,
     settings.model.name,
@@ -69,7 +66,7 @@ model = settings.model and ModelClient(
     limits=Limits(total=settings.converting),
 )
 def extract_audio(job: SyncJob, given: SubmittedRecording) -> Advance:
-    """Converts the recording in a child process, because a file of a stranger may crash it."""
+    """Converts the recording in a child process, because an untrusted file may crash it."""
     job.progress("extract_audio", f"Reading {given.name}", 0)
     target = job.artifacts.folder() / "audio.ogg"
 
@@ -99,8 +96,8 @@ def extract_audio(job: SyncJob, given: SubmittedRecording) -> Advance:
     limits=Limits(total=settings.starts),
 )
 async def transcribe_start(job: Job, recording: Recording) -> Advance:
-    """Starts an operation at the provider. An attempt that died after it kept the operation's id
-    is followed by one that finds it."""
+    """Starts an operation at the provider. If an earlier attempt stored the id of an operation and
+    died, this one continues with that operation."""
     await job.progress("transcribe_start", f"Sending {recording.name}")
     started = await operations.newest(job)
     operation = (
@@ -140,33 +137,53 @@ async def look(
 ) -> Transcript | Snooze:
     """A look that fails says nothing about the operation, so it is repeated, until the operation
     has taken longer than it may."""
-    wait = provider.interval
     try:
         found = await provider.look(job, recording, started.operation)
     except (OperationFailed, OperationRefused) as error:
         await operations.end(job.mill, operations.call_of(job), started.operation, str(error))
         raise
     except Transient as error:
-        found, wait = None, max(wait, min(error.retry_after or 0, RETRY.max_retry_after))
+        found = error
     if isinstance(found, Transcript):
         return found
     if started.age > provider.longest(recording.duration):
         return await give_up(job, provider, recording, started)
-    if found is not None:
-        await show(job, recording, started, found)
-        wait = max(wait, min(SLOWEST_LOOKS, started.age / 10) if found.is_waiting else 0)
-    return Snooze(wait)
+    if isinstance(found, Pending):
+        await show_pending(job, recording, started, found)
+        least = min(SLOWEST_LOOKS, started.age / 10) if found.is_waiting else 0
+    else:
+        await show_failed_look(job, started, found)
+        least = min(found.retry_after or 0, RETRY.max_retry_after)
+    return Snooze(max(provider.interval, least))
+
+
+async def show_pending(
+    job: Job, recording: Recording, started: operations.Operation, found: Pending
+) -> None:
+    what = "Waiting to transcribe" if found.is_waiting else "Transcribing"
+    await show(job, started, found.message or f"{what} {recording.name}", found.percent)
+
+
+async def show_failed_look(job: Job, started: operations.Operation, error: Transient) -> None:
+    """The log has one line for each reason, not one for each look."""
+    if await show(job, started, f"{str(error).rstrip('.')}; trying again"):
+        job.log.warning(
+            "Cannot look at the operation %s of the call %s; trying again: %s",
+            started.operation,
+            operations.call_of(job),
+            error,
+        )
 
 
 async def show(
-    job: Job, recording: Recording, started: operations.Operation, found: Pending
-) -> None:
-    """Passes the progress of the operation on to the followers of the call, if it has changed."""
-    what = "Waiting to transcribe" if found.is_waiting else "Transcribing"
-    message = found.message or f"{what} {recording.name}"
-    progress = Progress("transcribe_poll", message, found.percent)
-    if asdict(progress) != started.shown:
-        await job.progress(progress.stage, progress.message, progress.percent)
+    job: Job, started: operations.Operation, message: str, percent: float | None = None
+) -> bool:
+    """Reports progress to the followers of the call, if it has changed. Returns whether it has."""
+    progress = Progress("transcribe_poll", message, percent)
+    if asdict(progress) == started.shown:
+        return False
+    await job.progress(progress.stage, progress.message, progress.percent)
+    return True
 
 
 async def give_up(
@@ -195,7 +212,7 @@ async def keep(
 
 async def saved(job: Job, name: str, document: Transcript | Analysis) -> Artifact:
     """Stores it as JSON, which is written in a thread: a long transcript has megabytes."""
-    content = await asyncio.to_thread(written, document)
+    content = await asyncio.to_thread(document.to_json)
     return await job.artifacts.save(name, content, media_type=JSON)
 
 
@@ -242,5 +259,19 @@ async def settle(job: Job, summary: BatchSummary) -> None:
 async def forget(job: Job) -> None:
     """Deletes rows of calls that have expired. A schedule runs it every night."""
     for call in await CALLS.rows(job.mill, "forgotten_calls"):
-        await operations.abandon(job.mill, call["id"])
-        await CALLS.rows(job.mill, "delete_call", id=call["id"])
+        try:
+            await operations.abandon(job.mill, call["id"])
+            await CALLS.rows(job.mill, "delete_call", id=call["id"])
+        except Exception as error:
+            # The other calls must not wait for this one.
+            job.log.warning(
+                "Cannot delete the call %s; trying again tomorrow: %s", call["id"], error
+            )
+
+
+@mill.task(name="calls.cancel_orphans")
+async def cancel_orphans(job: Job) -> None:
+    """Cancels the operations of organisations that were erased. A schedule runs it."""
+    for each in await CALLS.rows(job.mill, "orphans"):
+        await providers[each["provider"]].cancel(job.mill, each["operation"])
+        await CALLS.rows(job.mill, "delete_orphan", **each)

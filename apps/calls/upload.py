@@ -139,7 +139,7 @@ def submitted(files: Files, choice: Choice) -> list[SubmittedRecording]:
     for file in files.recordings:
         if file.size == 0:
             raise EmptyFile(file.name)
-    transcript = transcript_of(files, choice)
+    transcript = given_transcript(files, choice)
     return [
         SubmittedRecording(
             **choice.model_dump(), name=file.name, file=file.reference, transcript=transcript
@@ -148,7 +148,7 @@ def submitted(files: Files, choice: Choice) -> list[SubmittedRecording]:
     ]
 
 
-def transcript_of(files: Files, choice: Choice) -> Artifact | None:
+def given_transcript(files: Files, choice: Choice) -> Artifact | None:
     if choice.provider != "manual":
         if files.transcripts:
             raise BadRequest("A transcript is only for the provider manual. Send provider=manual.")
@@ -170,7 +170,8 @@ async def submit(
     labels = {"application": "calls", "upload": str(id)}
     async with client.transaction(idempotency_key=key) as conn:
         for number, recording in enumerate(recordings):
-            options: Any = {"idempotency_key": f"{key} {number}"} if key else {}
+            # A key may already have the greatest length, so the number is not appended to it.
+            options: Any = {"idempotency_key": str(uuid5(id, str(number)))} if key else {}
             batch = await client.submit(
                 extract_audio,
                 [Item(recording, digest=digest_of(recording, len(recordings)))],
@@ -185,21 +186,22 @@ async def submit(
                 id=batch.id,
                 tenant=client.tenant,
                 upload=id,
+                upload_size=len(recordings),
                 **recording.model_dump(include={"name", "provider", "language"}),
             )
             calls.append(UploadedCall(batch, recording.name))
     for call, recording in zip(calls, recordings, strict=True):
         if call.batch.is_existing:
-            await discard(client, files_of(recording))
+            await discard(client, uploaded_files(recording))
     return calls
 
 
-def files_of(recording: SubmittedRecording) -> list[Artifact]:
+def uploaded_files(recording: SubmittedRecording) -> list[Artifact]:
     return [file for file in (recording.file, recording.transcript) if file is not None]
 
 
 def digest_of(recording: SubmittedRecording, count: int) -> str:
     """What makes two requests the same: the content of the files, not their ids. A request with
     more or fewer recordings is another one."""
-    files = [file.sha256 for file in files_of(recording)]
+    files = [file.sha256 for file in uploaded_files(recording)]
     return json.dumps([count, recording.name, recording.provider, recording.language, *files])

@@ -60,13 +60,16 @@ def stage_of(task: str) -> str:
 
 
 def call_view(row: dict[str, Any]) -> dict[str, Any]:
-    progress = row["progress"] or {}
+    stage, progress = stage_of(row["task"]), row["progress"] or {}
+    if progress.get("stage") != stage:
+        # Of an earlier stage: this one has not reported anything yet.
+        progress = {}
     return {
         "id": row["id"],
         "uploadId": row["upload_id"],
         "name": row["name"],
         "status": STATUSES[row["batch_state"]],
-        "stage": stage_of(row["task"]),
+        "stage": stage,
         "percent": progress.get("percent"),
         "message": progress.get("message"),
         "provider": row["provider"],
@@ -86,7 +89,7 @@ def error_view(error: dict[str, Any] | None) -> dict[str, Any] | None:
     return {name: error[name] for name in ("code", "message")} if error else None
 
 
-def files_of(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def kept_files(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The artifacts of a call that are kept. Until the call is done, those of its stages so far."""
     payload, result = row["payload"], row["result"]
     # In a payload, `transcript` is the text that a user gave.

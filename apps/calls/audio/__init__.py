@@ -1,4 +1,4 @@
-"""Recordings of strangers → OGG Opus with one speaker for each channel.
+"""Untrusted recordings → OGG Opus with one speaker for each channel.
 
     file ──► complete? ──► probe ──► OGG Opus, samples ──► peaks, silent channels
              complete      probe     convert               peaks

@@ -1,4 +1,4 @@
-"""How ffmpeg and ffprobe open a file that a stranger uploaded."""
+"""How ffmpeg and ffprobe open an untrusted file."""
 
 from pathlib import Path
 

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 import httpx
+from pydantic import ValidationError
 
 from apps.calls.providers.contract import ProviderNotConfigured
 from batchmill import Permanent, Transient
@@ -42,6 +43,18 @@ class ProviderRejected(Permanent):
 
     def __init__(self, message: str):
         super().__init__(message, code="PROVIDER_REJECTED")
+
+
+class AnswerNotUnderstood(Permanent):
+    """The answer is JSON, but not in the documented format. The next answer would be the same. The
+    operation may have succeeded, so it is kept, and no other one is started."""
+
+    def __init__(self, name: str):
+        super().__init__(
+            f"{name} answers in a format that this server does not understand. The operator has to "
+            "update the server. Retry the call after that.",
+            code="ANSWER_NOT_UNDERSTOOD",
+        )
 
 
 class Reply(Exception):
@@ -140,6 +153,11 @@ class Endpoint:
             raise ProviderUnavailable(
                 f"{self.name} is not available.", retry_after=retry_after
             ) from answer.reply
+
+
+def is_not_json(error: ValidationError) -> bool:
+    """Whether the text is not JSON at all. Then a proxy may have sent it, or it was cut."""
+    return error.errors(include_input=False)[0]["type"] == "json_invalid"
 
 
 @cache

@@ -47,11 +47,6 @@ class OperationOrder(Model):
     language: str
 
 
-def written(document: Model) -> bytes:
-    """The document as it is stored."""
-    return document.model_dump_json(by_alias=True).encode()
-
-
 class EnqueuedProvider:
     """`task` is the name of the task, whose result is the artifact of a `Transcript`. It is not the
     task itself, because the module of the task imports the mill, which may import providers."""
@@ -156,11 +151,11 @@ async def _ended(mill: Client, record: JobRecord) -> None:
 
 async def _transcript(job: Job, record: JobRecord) -> Transcript:
     try:
-        written = await job.artifacts.read(record.result["artifact"])
+        stored = await job.artifacts.read(record.result["artifact"])
     except NotFound:
         raise OperationFailed("The operation no longer has its transcript.") from None
     # In a thread, because the words of a long recording are megabytes of JSON.
-    return await asyncio.to_thread(Transcript.model_validate_json, written)
+    return await asyncio.to_thread(Transcript.model_validate_json, stored)
 
 
 def _pending(record: JobRecord) -> Pending:

@@ -5,9 +5,14 @@ from collections.abc import Collection
 from apps.calls.providers.contract import UnsupportedLanguage
 
 
+def normal(language: str) -> str:
+    """The code in one spelling, such as `pt-br`."""
+    return language.strip().replace("_", "-").lower()
+
+
 def primary(language: str) -> str:
     """The language without its region."""
-    return language.replace("_", "-").partition("-")[0].strip().lower()
+    return normal(language).partition("-")[0].strip()
 
 
 def unsupported(provider: str, language: str, supported: Collection[str]) -> UnsupportedLanguage:

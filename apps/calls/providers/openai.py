@@ -21,9 +21,10 @@ from apps.calls.providers.endpoint import (
     ProviderUnavailable,
     Reply,
     authorization,
+    is_not_json,
     scrubbed,
 )
-from apps.calls.providers.enqueued import EnqueuedProvider, OperationOrder, written
+from apps.calls.providers.enqueued import EnqueuedProvider, OperationOrder
 from apps.calls.providers.languages import primary, unsupported
 from apps.calls.providers.mono import channel_file
 from apps.calls.providers.verbose import VerboseAnswer
@@ -114,7 +115,7 @@ async def asked(audio: Path, language: str, settings: TranscriptionSettings) -> 
         raise OperationRefused(
             "The transcription service does not accept this recording."
         ) from answer.reply
-    await asyncio.to_thread(parsed, answer.content)
+    await asyncio.to_thread(answer_in, answer.content)
     return answer.content
 
 
@@ -124,16 +125,16 @@ def content_of(audio: Path, settings: TranscriptionSettings) -> bytes:
     return audio.read_bytes()
 
 
-async def transcript_of(job: Job, order: OperationOrder, answers: list[Artifact]) -> bytes:
+async def joined_transcript(job: Job, order: OperationOrder, answers: list[Artifact]) -> bytes:
     """The transcript as JSON. In a thread, because the words of a long recording are megabytes."""
     contents = [await job.artifacts.read(answer) for answer in answers]
-    return await asyncio.to_thread(lambda: written(joined(order, contents)))
+    return await asyncio.to_thread(lambda: joined(order, contents).to_json())
 
 
 def joined(order: OperationOrder, contents: list[bytes]) -> Transcript:
     segments = list[Segment]()
     for speaker, content in enumerate(contents, 1):
-        segments += parsed(content).spoken(speaker, order.duration)
+        segments += answer_in(content).spoken(speaker, order.duration)
     return Transcript(
         provider=OpenAiProvider.name,
         language=order.language,
@@ -143,13 +144,19 @@ def joined(order: OperationOrder, contents: list[bytes]) -> Transcript:
     )
 
 
-def parsed(content: bytes) -> VerboseAnswer:
+def answer_in(content: bytes) -> VerboseAnswer:
+    """JSON in another format would be bought again by each retry, so it fails the operation."""
     try:
         return VerboseAnswer.model_validate_json(content)
     except ValidationError as error:
         reply = Reply(scrubbed(content))
         reply.__cause__ = error
-        raise ProviderUnavailable("The transcription service's answer is not valid.") from reply
+        if is_not_json(error):
+            raise ProviderUnavailable("The transcription service's answer is not valid.") from reply
+        raise OperationRefused(
+            "The transcription service answers in a format that this server does not understand. "
+            "The operator has to check CALLS_TRANSCRIPTION_URL and CALLS_TRANSCRIPTION_MODEL."
+        ) from reply
 
 
 def too_large(settings: TranscriptionSettings, size: int) -> OperationRefused:

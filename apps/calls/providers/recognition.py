@@ -6,14 +6,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from apps.calls.models import Recording, Segment, Transcript, Word
+from apps.calls.providers.utterances import within
 
 
 def without_unit(given: Any) -> Any:
-    return given.removesuffix("s") if isinstance(given, str) else given
+    text = given.strip().removesuffix("s") if isinstance(given, str) else given
+    return 0.0 if text in (None, "") else text
 
 
 # Sent as a text such as "0.879s".
-Seconds = Annotated[float, BeforeValidator(without_unit), Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, BeforeValidator(without_unit), Field(allow_inf_nan=False)]
 
 
 class Part(BaseModel):
@@ -25,10 +27,9 @@ class RecognisedWord(Part):
     end_time: Seconds = 0.0
     word: str = ""
 
-    @property
-    def written(self) -> Word:
-        end = max(self.start_time, self.end_time)
-        return Word(start=self.start_time, end=end, text=self.word)
+    def to_word(self, duration: float) -> Word:
+        start, end = within(self.start_time, self.end_time, duration)
+        return Word(start=start, end=end, text=self.word)
 
 
 class Alternative(Part):
@@ -42,10 +43,10 @@ class Chunk(Part):
     alternatives: list[Alternative] = Field(default_factory=list)
     channel_tag: int = 1
 
-    def segment(self, before: float) -> Segment | None:
+    def segment(self, before: float, duration: float) -> Segment | None:
         """None if there is no text. Without words, its time is `before`."""
         best = self.alternatives[0] if self.alternatives else Alternative()
-        words = [word.written for word in best.words]
+        words = [word.to_word(duration) for word in best.words]
         text = best.text.strip() or " ".join(word.text for word in words)
         if not text:
             return None
@@ -82,10 +83,10 @@ class Operation(Part):
     response: Recognition | None = None
 
 
-def transcript_of(found: Recognition, recording: Recording, provider: str) -> Transcript:
+def recognised_transcript(found: Recognition, recording: Recording, provider: str) -> Transcript:
     segments, ends = list[Segment](), dict[int, float]()
     for chunk in found.chunks:
-        if segment := chunk.segment(ends.get(chunk.channel_tag, 0.0)):
+        if segment := chunk.segment(ends.get(chunk.channel_tag, 0.0), recording.duration):
             ends[chunk.channel_tag] = segment.end
             segments.append(segment)
     return Transcript(

@@ -27,15 +27,22 @@ from apps.calls.providers.contract import (
 )
 from apps.calls.providers.endpoint import (
     Answer,
+    AnswerNotUnderstood,
     Endpoint,
     ProviderRejected,
     ProviderUnavailable,
     Reply,
     authorization,
+    is_not_json,
     scrubbed,
 )
-from apps.calls.providers.languages import primary, unsupported
-from apps.calls.providers.recognition import Operation, Problem, Refusal, transcript_of
+from apps.calls.providers.languages import normal, primary, unsupported
+from apps.calls.providers.recognition import (
+    Operation,
+    Problem,
+    Refusal,
+    recognised_transcript,
+)
 from apps.calls.settings import SpeechKitSettings
 from batchmill import Client, Job, Permanent, Transient
 
@@ -56,24 +63,11 @@ REFUSALS = {
     12: "UNIMPLEMENTED",
     16: "UNAUTHENTICATED",
 }
-CODES = {
-    "auto": "auto",
-    "de": "de-DE",
-    "en": "en-US",
-    "es": "es-ES",
-    "fi": "fi-FI",
-    "fr": "fr-FR",
-    "he": "he-HE",
-    "it": "it-IT",
-    "kk": "kk-KZ",
-    "nl": "nl-NL",
-    "pl": "pl-PL",
-    "pt": "pt-PT",
-    "ru": "ru-RU",
-    "sv": "sv-SE",
-    "tr": "tr-TR",
-    "uz": "uz-UZ",
-}
+# For a language without a region, or with one that is not listed, the first code is used.
+CODES = (
+    "auto", "de-DE", "en-US", "es-ES", "fi-FI", "fr-FR", "he-HE", "it-IT", "kk-KZ", "nl-NL",
+    "pl-PL", "pt-PT", "pt-BR", "ru-RU", "sv-SE", "tr-TR", "uz-UZ",
+)  # fmt: skip
 
 
 class SpeechKitProvider:
@@ -88,7 +82,7 @@ class SpeechKitProvider:
 
     async def check(self, mill: Client, language: str) -> None:
         self._endpoint()
-        if primary(language) not in CODES:
+        if code_of(language) is None:
             raise unsupported(self.name, language, CODES)
         if await mill.storage.signed_url("check", 60) is None:
             raise no_object_store()
@@ -106,7 +100,7 @@ class SpeechKitProvider:
         )
         if not answer.is_success:
             raise OperationRefused("SpeechKit does not accept this recording.") from answer.reply
-        return (await parsed(answer)).id
+        return (await operation_in(answer)).id
 
     async def look(self, job: Job, recording: Recording, operation: str) -> Transcript | Pending:
         answer = await self._endpoint().request("GET", self._address(operation))
@@ -114,12 +108,12 @@ class SpeechKitProvider:
             raise OperationFailed("SpeechKit no longer has the operation.") from answer.reply
         if not answer.is_success:
             raise not_shown() from answer.reply
-        found = await parsed(answer)
+        found = await operation_in(answer)
         if not found.done:
             return Pending()
         if found.response is None:
             raise failure(found.error or Problem())
-        return await asyncio.to_thread(transcript_of, found.response, recording, self.name)
+        return await asyncio.to_thread(recognised_transcript, found.response, recording, self.name)
 
     async def cancel(self, mill: Client, operation: str) -> None:
         """SpeechKit may go on in spite of it. Nothing depends on it, so errors are only logged."""
@@ -134,7 +128,7 @@ class SpeechKitProvider:
     async def _question(self, job: Job, recording: Recording) -> dict[str, Any]:
         """A file in OGG says itself how many channels it has."""
         specification = {
-            "languageCode": CODES[primary(recording.language)],
+            "languageCode": code_of(recording.language),
             "model": self._settings.model,
             "audioEncoding": "OGG_OPUS",
         }
@@ -163,6 +157,13 @@ class SpeechKitProvider:
         return f"{self._settings.operations_url}/operations/{quote(operation, safe='')}"
 
 
+def code_of(language: str) -> str | None:
+    """SpeechKit's code for a language, or None if it does not support the language."""
+    exact = (code for code in CODES if normal(code) == normal(language))
+    alike = (code for code in CODES if primary(code) == primary(language))
+    return next(exact, None) or next(alike, None)
+
+
 def not_shown() -> ProviderRejected:
     """A new operation would have to be paid for, although this one may still run."""
     return ProviderRejected(
@@ -187,12 +188,15 @@ def no_object_store() -> ProviderNotConfigured:
     )
 
 
-async def parsed(answer: Answer) -> Operation:
+async def operation_in(answer: Answer) -> Operation:
     """In a thread, because the words of a long recording are megabytes of JSON."""
     try:
         return await asyncio.to_thread(Operation.model_validate_json, answer.content)
-    except ValidationError:
-        raise ProviderUnavailable("SpeechKit's answer is not valid.") from answer.reply
+    except ValidationError as error:
+        answer.reply.__cause__ = error
+        if is_not_json(error):
+            raise ProviderUnavailable("SpeechKit's answer is not valid.") from answer.reply
+        raise AnswerNotUnderstood("SpeechKit") from answer.reply
 
 
 def failure(problem: Problem) -> OperationFailed | OperationRefused:

@@ -4,10 +4,10 @@ The names do not begin with `calls.`, because limits on that pipeline are for th
 """
 
 from apps.calls.mill import mill
-from apps.calls.providers.enqueued import OperationOrder, written
+from apps.calls.providers.enqueued import OperationOrder
 from apps.calls.providers.local.package import model_directory
 from apps.calls.providers.local.provider import TASK as LOCAL
-from apps.calls.providers.openai import REQUEST_SECONDS, bought, transcript_of
+from apps.calls.providers.openai import REQUEST_SECONDS, bought, joined_transcript
 from apps.calls.providers.openai import TASK as OPENAI
 from apps.calls.settings import LocalSettings, TranscriptionSettings
 from batchmill import Artifact, Job, Limits, Retry, SyncJob
@@ -44,7 +44,7 @@ def local_operation(job: SyncJob, order: OperationOrder) -> Artifact:
     transcript = transcribed(audio, folder, loaded(settings), report).model_copy(
         update={"language": order.language, "duration": order.duration}
     )
-    return job.artifacts.save(TRANSCRIPT, written(transcript), media_type=JSON)
+    return job.artifacts.save(TRANSCRIPT, transcript.to_json(), media_type=JSON)
 
 
 @mill.task(
@@ -58,7 +58,7 @@ async def openai_operation(job: Job, order: OperationOrder) -> Artifact:
     answers = [
         await bought(job, order, channel, settings) for channel in range(1, order.channels + 1)
     ]
-    transcript = await transcript_of(job, order, answers)
+    transcript = await joined_transcript(job, order, answers)
     for answer in answers:
         job.artifacts.release(answer)
     return await job.artifacts.save(TRANSCRIPT, transcript, media_type=JSON)

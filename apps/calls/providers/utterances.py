@@ -10,6 +10,13 @@ LONG = 8.0
 ENDINGS = (".", "?", "!")
 
 
+def within(start: float, end: float, duration: float) -> tuple[float, float]:
+    """Times in a recording of this length. Services send times that are a little outside it, and
+    words that end before they start."""
+    begin = min(max(0.0, start), duration)
+    return begin, min(max(begin, end), duration)
+
+
 def segments_of(speaker: int, words: list[Word]) -> list[Segment]:
     return [segment_of(speaker, group) for group in groups_of(words)]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict, Field
 
 from apps.calls.models import Segment, Word
-from apps.calls.providers.utterances import segments_of
+from apps.calls.providers.utterances import segments_of, within
 
 
 class Timed(BaseModel):
@@ -14,14 +14,13 @@ class Timed(BaseModel):
     start: float = Field(default=0.0, allow_inf_nan=False)
     end: float = Field(default=0.0, allow_inf_nan=False)
 
-    def within(self, duration: float) -> tuple[float, float]:
-        """Its times in a recording of this length."""
-        start = min(max(0.0, self.start), duration)
-        return start, min(max(start, self.end), duration)
-
 
 class TimedWord(Timed):
     word: str = ""
+
+    def to_word(self, duration: float) -> Word:
+        start, end = within(self.start, self.end, duration)
+        return Word(start=start, end=end, text=self.word.strip())
 
 
 class TimedSegment(Timed):
@@ -41,7 +40,7 @@ class VerboseAnswer(BaseModel):
     words: list[TimedWord] | None = None
 
     def spoken(self, speaker: int, duration: float) -> list[Segment]:
-        words = [written(word, duration) for word in self._words() if word.word.strip()]
+        words = [word.to_word(duration) for word in self._words() if word.word.strip()]
         if self.segments:
             return list(self._segments(speaker, duration, words))
         if words:
@@ -58,7 +57,7 @@ class VerboseAnswer(BaseModel):
         """Each word belongs to the segment in which its middle is."""
         at = 0
         for segment in self.segments or ():
-            start, end = segment.within(duration)
+            start, end = within(segment.start, segment.end, duration)
             first = at
             while at < len(words) and (words[at].start + words[at].end) / 2 < end:
                 at += 1
@@ -66,8 +65,3 @@ class VerboseAnswer(BaseModel):
                 yield Segment(
                     speaker=speaker, start=start, end=end, text=text, words=words[first:at]
                 )
-
-
-def written(word: TimedWord, duration: float) -> Word:
-    start, end = word.within(duration)
-    return Word(start=start, end=end, text=word.word.strip())

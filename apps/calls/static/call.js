@@ -5,15 +5,15 @@ import { showConnection } from "/components/connection.js";
 import { $, announce, element, hide } from "/components/elements.js";
 import { ago } from "/components/format.js";
 import { call, post } from "/components/http.js";
+import { closable } from "/components/menu.js";
 import { Rows } from "/components/rows.js";
 import { follow } from "/components/stream.js";
 import { complain } from "/components/toast.js";
 import { sectionsOf } from "./analysis.js";
 import { downloadsOf } from "./downloads.js";
-import { closable } from "./menu.js";
 import { Player } from "./player.js";
 import { creditOf } from "./providers.js";
-import { openSession } from "./session.js";
+import { openSession } from "./sessions.js";
 import { speakersOf, voiceOf } from "./speakers.js";
 import { ENDED, factsOf, isEnded, kindOf, STAGES, stateOf, stepOf } from "./stages.js";
 import { Timeline } from "./timeline.js";
@@ -81,11 +81,11 @@ const end = ({ status, error = null }) => {
 const HEED = {
   stage: ({ status, stage }) => {
     const isNew = stage !== shown.stage;
-    Object.assign(shown, { status, stage, error: null, problem: null, ...(isNew && { percent: null }) });
+    Object.assign(shown, { status, stage, error: null, problem: null, ...(isNew && { percent: null, message: null }) });
     // A stage that is over has left files.
     if (isNew) refresh();
   },
-  progress: ({ stage, percent }) => Object.assign(shown, { stage, percent }),
+  progress: ({ stage, percent, message }) => Object.assign(shown, { stage, percent, message }),
   retrying: ({ message }) => Object.assign(shown, { status: "queued", percent: null, problem: message }),
   done: end,
   failed: end,
@@ -128,12 +128,18 @@ function about() {
 }
 
 function stageFacts(stage) {
-  const { status, percent, problem } = shown;
+  const { status, percent } = shown;
   const [step, now] = [stepOf(stage), stepOf(shown.stage)];
   const facts = { name: NAMES[stage], about: "", percent: null };
   if (step < now) return { ...facts, kind: "done", stage: "Done" };
   if (step > now) return { ...facts, kind: "waiting", stage: "" };
-  return { ...facts, kind: kindOf(status), stage: status === "processing" ? running(percent) : stateOf(shown), about: problem ? `${problem} It will be tried again.` : "", percent: percent ?? null };
+  return { ...facts, kind: kindOf(status), stage: status === "processing" ? running(percent) : stateOf(shown), about: happening(shown), percent: percent ?? null };
+}
+
+/** What the current stage reports. */
+function happening({ status, problem, message }) {
+  if (problem) return `${problem} It will be tried again.`;
+  return (status === "processing" && message) || "";
 }
 
 const running = (percent) => (percent == null ? "Running" : `${Math.round(percent)} %`);

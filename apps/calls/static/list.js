@@ -12,7 +12,7 @@ import { toast } from "/components/toast.js";
 import { filtersIn, Listing } from "./listing.js";
 import { chosenOptions, showOptions } from "./options.js";
 import { Row } from "./row.js";
-import { openSession } from "./session.js";
+import { openSession } from "./sessions.js";
 import { isEnded, STAGES } from "./stages.js";
 import { Uploads } from "./uploads.js";
 

@@ -78,8 +78,8 @@ export class Uploads {
   }
 }
 
-/** Sends one recording. `fetch` does not report how much it has sent, so this is an XMLHttpRequest. The
- * key makes one call of a recording that is sent again because no answer came. */
+/** Sends one recording. `fetch` does not report how much it has sent, so this is an XMLHttpRequest. If no
+ * answer comes, the recording is sent again with the same key, so that the server makes only one call. */
 function sent({ key, file, fields }, progress) {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);

@@ -12,7 +12,7 @@ from apps.calls.transcript.words import readable
 Format = Literal["json", "txt", "srt", "vtt"]
 
 
-def written(transcript: Transcript, format: Format) -> str:
+def formatted(transcript: Transcript, format: Format) -> str:
     match format:
         case "json":
             return transcript.model_dump_json(by_alias=True)

@@ -123,9 +123,11 @@ async def events_in(stream: httpx.Response) -> AsyncIterator[dict[str, Any]]:
 class SharedCalls:
     """One server for all tests. Each test has an organisation of its own."""
 
-    def __init__(self, server: Calls, dsn: str):
+    def __init__(self, server: Calls, dsn: str, environment: dict[str, str] | None = None):
         self.server = server
         self.dsn = dsn
+        # For another process with the same database and the same files.
+        self.environment = {"DATABASE_URL": dsn, **(environment or {})}
 
     async def organisation(self, scope: str | None = None) -> Organisation:
         name = f"org-{next(numbers)}"
@@ -140,15 +142,15 @@ def calls(
     server: Server, template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SharedCalls]:
     dsn = create_database(server.dsn, "calls", template)
-    files = tmp_path_factory.mktemp("calls") / "artifacts"
-    shared = Calls(dsn, {"BATCHMILL_ARTIFACTS": str(files)})
+    environment = {"BATCHMILL_ARTIFACTS": str(tmp_path_factory.mktemp("calls") / "artifacts")}
+    shared = Calls(dsn, environment)
 
     async def start() -> None:
         async with Mill(dsn, migrate=True, schemas=[CALLS]):
             await shared.start()
 
     asyncio.run(start())
-    yield SharedCalls(shared, dsn)
+    yield SharedCalls(shared, dsn, environment)
     asyncio.run(shared.end(signal.SIGKILL))
     drop_database(server.dsn, "calls")
 

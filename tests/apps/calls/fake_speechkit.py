@@ -23,6 +23,7 @@ The kinds are:
     disallowed 405
     large      413
     garbage    200 without JSON
+    unknown    200 with JSON in a format that nobody has documented
     gzip       200 with a compressed body
     empty      200 with an operation that is done, and has neither a response nor an error
     silent     accepts the request, does nothing and never answers
@@ -260,6 +261,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send(STATUSES.get(fault.kind, 200), b"<html>", {})
         elif fault.kind == "gzip":
             self.send(200, gzip.compress(b"{}"), {"Content-Encoding": "gzip"})
+        elif fault.kind == "unknown":
+            self.answer(
+                200, {"id": "1", "done": True, "response": {"chunks": [{"channelTag": "left"}]}}
+            )
         elif fault.kind == "empty":
             self.answer(200, {"id": "1", "done": True})
         else:

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -20,6 +21,7 @@ from tests.apps.calls.conftest import (
     events_in,
     tone,
 )
+from tests.apps.calls.providers.speech import SECONDS, spoken_call
 
 STAGES = ["extract_audio", "transcribe_start", "transcribe_poll", "analyze"]
 
@@ -77,6 +79,32 @@ async def test_a_call_goes_through_its_stages_and_has_its_files(
     assert [each["quote"]["text"] for each in analysis["questions"]["items"]] == [
         "Maple Heating, how can I help?"
     ]
+
+
+async def test_a_recording_is_transcribed_on_this_machine_through_all_stages(
+    organisation: Organisation, tmp_path: Path
+) -> None:
+    answer = await organisation.upload(("jack.ogg", spoken_call(tmp_path)), provider="local")
+    assert answer.status_code == 202, answer.text
+    (call,) = answer.json()["calls"]
+    events = await organisation.events(call["streamUrl"])
+    stages = [each["data"]["stage"] for each in events if each["event"] == "stage"]
+    assert list(dict.fromkeys(stages)) == STAGES
+    path = f"/api/calls/{call['id']}"
+    found = (await organisation.get(path)).json()
+    assert (found["status"], found["provider"], found["channels"]) == ("done", "local", 2)
+    assert float(found["usage"]["transcribed_seconds"]) == pytest.approx(SECONDS, abs=0.1)
+    text = (await organisation.get(f"{path}/transcript?format=txt")).text
+    said = {name: line for name, _, line in (line.partition(": ") for line in text.splitlines())}
+    assert said.keys() == {"Speaker 1", "Speaker 2"}
+    assert said["Speaker 1"].startswith("Thank you for calling")
+    assert "my name is Jack" in said["Speaker 2"]
+    analysis = (await organisation.get(f"{path}/analysis")).json()
+    (question,) = analysis["questions"]["items"]
+    assert question["quote"]["text"] == "How can I help you today?"
+    assert [each["seconds"] > 1 for each in analysis["talk"]["speakers"]] == [True, True]
+    (other,) = (await organisation.get("/api/calls?q=jack")).json()["calls"]
+    assert other["id"] == call["id"]
 
 
 async def test_a_transcript_has_four_formats(organisation: Organisation) -> None:
@@ -221,8 +249,8 @@ async def test_calls_are_listed_in_pages_and_found_by_their_words(
     newest = [other, *reversed(ids)]
     page = (await organisation.get("/api/calls?count=2")).json()
     assert [call["id"] for call in page["calls"]] == newest[:2]
-    async with organisation.client() as client:
-        rest = (await client.get("/api/calls", params={"before": page["next"]})).json()
+    assert quote(page["next"]) == page["next"], "It can be put into an address as it is."
+    rest = (await organisation.get(f"/api/calls?before={page['next']}")).json()
     assert ([call["id"] for call in rest["calls"]], rest["next"]) == (newest[2:], None)
     assert (await organisation.get("/api/calls?before=nonsense")).status_code == 400
     (found,) = (await organisation.get("/api/calls?q=invoice")).json()["calls"]
@@ -303,6 +331,8 @@ async def test_a_new_user_needs_no_key_and_an_organisation_can_be_erased(
         nobody = Organisation("default", "", server.url)
         async with server.client() as client:
             assert (await client.get("/api/session")).json()["orgId"] == "default"
+        schedules = {each.name for each in await mill.schedules.all()}
+        assert schedules == {"calls.forget", "calls.cancel_orphans"}
         key, _ = await mill.keys.create("web", tenant="acme")
         assert (await nobody.get("/api/calls")).status_code == 401
         acme = Organisation("acme", key, server.url)

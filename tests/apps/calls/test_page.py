@@ -271,6 +271,22 @@ async def test_a_call_is_followed_on_its_page_while_it_runs(
     await expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
 
 
+async def test_the_page_of_a_call_shows_what_its_stage_reports(
+    calls: PausableCalls, organisation: Organisation, page: Page
+) -> None:
+    message = "SpeechKit is not available; trying again"
+
+    async def reported(route: Route) -> None:
+        answer = await (await route.fetch()).json()
+        await route.fulfill(json=answer | {"status": "processing", "message": message})
+
+    async with calls.paused("analyze"):
+        id = await organisation.submit()
+        await page.route(f"**/api/calls/{id}", reported)
+        await visit(page, organisation, f"/calls/{id}")
+        await expect(page.locator("#stages li.active small")).to_have_text(message)
+
+
 @pytest.mark.timeout(180)
 async def test_both_pages_continue_after_the_server_was_killed(
     browser: Browser, dsn: str, tmp_path: Path
@@ -283,7 +299,7 @@ async def test_both_pages_continue_after_the_server_was_killed(
     async with Mill(dsn, schemas=[CALLS]) as mill, Calls(dsn, environment) as server:
         await mill.limits.pause("task:calls.analyze")
         await one.goto(server.url)
-        await expect(one.locator(".organisation")).to_contain_text("default")
+        await expect(one.locator(".who")).to_contain_text("default")
         await one.locator("#recordings").set_input_files(file("long.wav"))
         await one.get_by_label("Transcribed by").select_option("manual")
         await one.get_by_label("Transcript", exact=True).set_input_files(file("words.txt", TEXT))
@@ -604,7 +620,7 @@ async def test_a_key_opens_the_page_and_signing_out_closes_it(library: Library, 
     await page.get_by_label("Key of your organisation").fill(library.organisation.key)
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="boiler.wav")).to_be_visible()
-    await expect(page.locator(".organisation")).to_contain_text(library.organisation.name)
+    await expect(page.locator(".who")).to_contain_text(library.organisation.name)
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.get_by_label("Key of your organisation")).to_be_visible()
     await expect(page.get_by_role("heading", name="boiler.wav")).to_be_hidden()

@@ -28,7 +28,7 @@ async def mill(dsn: str) -> AsyncIterator[Mill]:
 async def call(mill: Mill) -> UUID:
     id = uuid4()
     row = {"name": "call", "provider": "manual", "language": "en"}
-    await CALLS.rows(mill, "add_call", id=id, tenant="acme", upload=uuid4(), **row)
+    await CALLS.rows(mill, "add_call", id=id, tenant="acme", upload=uuid4(), upload_size=1, **row)
     return id
 
 
@@ -89,43 +89,3 @@ async def test_a_text_with_too_many_different_words_is_searched_in_its_beginning
 def test_postgres_has_all_configurations(sql: psycopg.Connection[Any]) -> None:
     known = {name for (name,) in rows(sql, "select cfgname::text from pg_ts_config")}
     assert set(CONFIGURATIONS.values()) <= known
-
-
-async def test_keys_include_the_organisation(mill: Mill, sql: psycopg.Connection[Any]) -> None:
-    """Checks of foreign keys ignore row-level security."""
-    keys = rows(
-        sql,
-        """select conrelid::regclass::text, contype from pg_constraint c
-        where connamespace = 'calls'::regnamespace and contype in ('p', 'f', 'u') and not exists (
-            select from pg_attribute a
-            where a.attrelid = c.conrelid and a.attnum = any (c.conkey) and a.attname = 'tenant')""",
-    )
-    assert keys == []
-    assert len(rows(sql, "select from pg_constraint where connamespace = 'calls'::regnamespace"))
-
-
-async def test_calls_of_an_earlier_version_can_be_searched(
-    dsn: str, sql: psycopg.Connection[Any]
-) -> None:
-    """The second migration computes the words of existing sentences."""
-    first, _ = CALLS.migrations
-    sql.execute("create schema calls; set search_path = calls, public")
-    sql.execute(first.sql.encode())
-    sql.execute("set search_path to default")
-    sql.execute("insert into batchmill.application_versions values ('calls', 1)")
-    id = uuid4()
-    sql.execute(
-        "insert into calls.calls values (%s, 'acme', gen_random_uuid(), 'call', 'manual', 'en')",
-        [id],
-    )
-    sql.execute(
-        "insert into calls.transcripts values (%s, 'acme', 'english', to_tsvector('My motors.'))",
-        [id],
-    )
-    sql.execute("insert into calls.sentences values (%s, 1, 'acme', 1, 0, 1, 'My motors.')", [id])
-    sql.execute("insert into calls.operations values (%s, 1, 'acme', 'local', '7')", [id])
-    async with Mill(dsn, migrate=True, schemas=[CALLS]) as mill:
-        assert await found(mill, id, "motor") == ["My motors."]
-        await CALLS.rows(mill, "delete_call", id=id)
-    for table in ("operations", "transcripts", "sentences"):
-        assert rows(sql, f"select from calls.{table}") == []

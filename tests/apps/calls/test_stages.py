@@ -5,11 +5,13 @@ was paid. Retries are immediate, and looks follow each other closely.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,7 +19,7 @@ import httpx
 import psycopg
 import pytest
 
-from apps.calls import app, mill, operations, tasks
+from apps.calls import app, mill, operations, routes, tasks
 from apps.calls.analysis import Analysis
 from apps.calls.models import CallResult, ProviderName, Recording, Transcript
 from apps.calls.providers.registry import read_providers
@@ -27,10 +29,14 @@ from batchmill import (
     Batch,
     BatchState,
     BatchSummary,
+    Client,
+    Conflict,
+    DatabaseUnavailable,
     Event,
     JobRecord,
     Mill,
     ModelClient,
+    NotFound,
     WorkerOptions,
 )
 from tests.apps.calls.conftest import SHORT, WORDS, Calls
@@ -93,7 +99,8 @@ class Stages:
                 on_finish=tasks.settle,
             )
             row = recording.model_dump(include={"name", "provider", "language"})
-            await CALLS.rows(conn, "add_call", id=batch.id, tenant=TENANT, upload=uuid4(), **row)
+            row |= {"tenant": TENANT, "upload": uuid4(), "upload_size": 1}
+            await CALLS.rows(conn, "add_call", id=batch.id, **row)
         return batch
 
     async def manual(self) -> Batch:
@@ -251,6 +258,32 @@ async def test_a_busy_provider_is_looked_at_when_it_asks_for_it_within_an_hour(
     assert stages.operations() == [(1, None, False)]
 
 
+async def test_looks_that_fail_are_shown_and_logged_once_for_each_reason(
+    stages: Stages, fake: FakeSpeechKit, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.fail("look", "broken", times=3)
+    fake.fail("look", "garbage", times=2)
+    fake.behave(looks=1)
+    fake.fail("look", "broken", times=2, after=1)
+    async with stages.running():
+        batch = await stages.submit()
+        with caplog.at_level(logging.WARNING):
+            await stages.result(batch)
+    assert await progress_of(batch) == [
+        ("SpeechKit is not available; trying again", None),
+        ("SpeechKit's answer is not valid; trying again", None),
+        ("Transcribing call", None),
+        ("SpeechKit is not available; trying again", None),
+    ]
+    ((operation,),) = rows(stages.sql, "select operation from calls.operations")
+    logged = [each.getMessage() for each in caplog.records if operation in each.getMessage()]
+    assert [line.partition("trying again: ")[2] for line in logged] == [
+        "SpeechKit is not available.",
+        "SpeechKit's answer is not valid.",
+        "SpeechKit is not available.",
+    ]
+
+
 # Operations that fail
 
 
@@ -300,6 +333,21 @@ async def test_a_wrong_address_buys_no_other_operation(stages: Stages, fake: Fak
         await batch.retry()
         await stages.result(batch)
     assert fake.paid == 1
+
+
+async def test_an_answer_that_is_not_understood_buys_no_other_operation(
+    stages: Stages, fake: FakeSpeechKit
+) -> None:
+    """The operation has its transcript, which is paid for."""
+    fake.fail("look", "unknown")
+    async with stages.running():
+        batch = await stages.submit()
+        job = await stages.failed(batch)
+        assert job.error is not None and job.error.code == "ANSWER_NOT_UNDERSTOOD"
+        assert (job.attempt, stages.operations()) == (1, [(1, None, False)])
+        await batch.retry()
+        await stages.result(batch)
+    assert (fake.paid, fake.counts["requests"]["look"]) == (1, 2)
 
 
 async def test_a_retry_by_hand_continues_an_operation_of_the_engine(
@@ -356,6 +404,24 @@ async def test_a_call_that_is_cancelled_while_its_operation_starts_cancels_it(
         await until(lambda: fake.counts["cancelled"] == 1)
         await stages.until_settled()
     assert stages.operations() == [(1, "The call was cancelled.", True)]
+
+
+async def test_a_call_that_is_still_stopping_cannot_be_deleted(
+    stages: Stages, fake: FakeSpeechKit
+) -> None:
+    fake.fail("start", "held")
+    caller: Any = SimpleNamespace(client=stages.mill.as_tenant(TENANT))
+    async with stages.running(patience=60):
+        batch = await stages.submit()
+        await until(lambda: fake.paid == 1)
+        with pytest.raises(Conflict, match="has not ended. Cancel it first"):
+            await routes.delete_call(caller, batch.id)
+        await batch.cancel()
+        with pytest.raises(Conflict, match="is still stopping. Try again in a few seconds"):
+            await routes.delete_call(caller, batch.id)
+        fake.release()
+        await stages.until_settled()
+        await routes.delete_call(caller, batch.id)
 
 
 async def test_a_call_that_is_deleted_while_its_operation_starts_cancels_it(
@@ -419,6 +485,59 @@ async def test_a_call_is_abandoned_for_its_own_organisation_only(
     assert stages.operations() == [(1, "The call was cancelled.", True)]
 
 
+async def test_a_call_that_is_being_deleted_cannot_be_retried(
+    stages: Stages, fake: FakeSpeechKit
+) -> None:
+    """A retry would buy another operation, because the first one is cancelled."""
+    fake.fail("look", "forbidden")
+    fake.fail("cancel", "held")
+    async with stages.running():
+        batch = await stages.submit()
+        await stages.failed(batch)
+        caller: Any = SimpleNamespace(client=stages.mill.as_tenant(TENANT))
+        deleting = asyncio.create_task(routes.delete_call(caller, batch.id))
+        await until(lambda: fake.counts["cancelled"])
+        with pytest.raises(NotFound):
+            await batch.retry()
+        fake.release()
+        await deleting
+    assert fake.paid == 1
+    assert rows(stages.sql, "select from calls.calls") == []
+
+
+# Erasing
+
+
+async def test_operations_of_an_organisation_that_is_erased_are_cancelled(
+    stages: Stages, fake: FakeSpeechKit
+) -> None:
+    fake.behave(looks=MANY)
+    async with stages.running():
+        await stages.result(await stages.manual())
+        await stages.submit()
+        await until_looked(fake)
+        await stages.mill.tenants.erase(TENANT)
+        assert rows(stages.sql, "select provider from calls.orphans") == [("speechkit",)]
+        await (await stages.mill.enqueue(tasks.cancel_orphans)).result()
+    assert fake.counts["cancelled"] == 1
+    assert rows(stages.sql, "select from calls.orphans") == []
+
+
+async def test_an_operation_that_starts_during_the_erasure_is_cancelled(
+    stages: Stages, fake: FakeSpeechKit
+) -> None:
+    fake.fail("start", "held")
+    async with stages.running():
+        await stages.submit()
+        await until(lambda: fake.paid == 1)
+        erasing = asyncio.create_task(stages.mill.tenants.erase(TENANT))
+        await until(lambda: rows(stages.sql, "select from batchmill.erasures"))
+        fake.release()
+        await until(lambda: fake.counts["cancelled"] == 1)
+        await erasing
+    assert rows(stages.sql, "select from calls.orphans") == []
+
+
 def summary_of(batch: UUID, state: BatchState) -> BatchSummary:
     return BatchSummary(
         batch_id=batch,
@@ -455,6 +574,30 @@ async def test_calls_that_are_gone_are_forgotten_with_their_operations(
     left = rows(stages.sql, "select id from calls.calls")
     assert {id for (id,) in left} == {new.id, exists.id}
     assert fake.counts["cancelled"] == 1
+
+
+async def test_a_call_that_cannot_be_forgotten_does_not_keep_the_others(
+    stages: Stages, fake: FakeSpeechKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.fail("look", "forbidden", times=2)
+    release, refused = mill.providers["speechkit"].release, list[str]()
+
+    async def release_all_but_one(client: Client, operation: str) -> None:
+        if not refused:
+            refused.append(operation)
+            raise DatabaseUnavailable("The database does not answer.")
+        await release(client, operation)
+
+    async with stages.running():
+        for batch in [await stages.submit() for _ in range(2)]:
+            await stages.failed(batch)
+            await batch.delete()
+        stages.sql.execute("update calls.calls set created_at = created_at - interval '2 d'")
+        monkeypatch.setattr(mill.providers["speechkit"], "release", release_all_but_one)
+        await (await stages.mill.enqueue(tasks.forget)).result()
+        assert rows(stages.sql, "select operation from calls.operations") == [(refused[0],)]
+        await (await stages.mill.enqueue(tasks.forget)).result()
+    assert rows(stages.sql, "select from calls.calls") == []
 
 
 # The model
@@ -525,6 +668,19 @@ async def test_a_batch_without_a_call_buys_nothing(
 
 
 # Settings
+
+
+def test_a_failed_stage_is_retried_after_30_60_120_and_240_seconds() -> None:
+    stages = ("extract_audio", "transcribe_start", "transcribe_poll", "analyze")
+    for policy in [mill.mill.tasks[f"calls.{stage}"].retry for stage in stages]:
+        delays = [policy.delay(attempt, random=0.9) for attempt in range(1, policy.attempts)]
+        assert delays == [30, 60, 120, 240]
+        assert policy.delay(1, random=0.9, retry_after=7_200) == 3_600
+        assert policy.cap == 600
+
+
+def test_speechkit_is_asked_every_ten_seconds() -> None:
+    assert read_providers()["speechkit"].interval == 10
 
 
 def test_stages_have_slots_beside_conversions_and_operations() -> None:

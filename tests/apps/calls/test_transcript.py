@@ -12,9 +12,9 @@ from apps.calls.transcript import (
     as_srt,
     as_txt,
     as_vtt,
+    formatted,
     has_estimated_times,
     read_transcript,
-    written,
 )
 from apps.calls.transcript.cues import LINE, LONGEST, cues_of
 from apps.calls.transcript.words import TimedWord, spread, timed_words
@@ -175,9 +175,9 @@ def test_segments_without_words_are_left_out() -> None:
     assert (as_txt(silent), as_srt(silent), as_vtt(silent)) == ("", "", "WEBVTT\n")
 
 
-def test_each_format_is_written_by_its_name() -> None:
-    assert written(HELLO, "json") == HELLO.model_dump_json(by_alias=True)
-    assert [written(HELLO, "txt"), written(HELLO, "srt"), written(HELLO, "vtt")] == [
+def test_each_format_is_chosen_by_its_name() -> None:
+    assert formatted(HELLO, "json") == HELLO.model_dump_json(by_alias=True)
+    assert [formatted(HELLO, "txt"), formatted(HELLO, "srt"), formatted(HELLO, "vtt")] == [
         as_txt(HELLO),
         as_srt(HELLO),
         as_vtt(HELLO),

@@ -15,9 +15,8 @@ import psycopg
 import pytest
 from fastapi import Request
 
-from apps.calls import demo, routes
+from apps.calls import routes
 from apps.calls.models import Segment, Transcript
-from apps.calls.settings import CallsSettings
 from apps.calls.tables import CALLS
 from apps.calls.upload import body_of
 from batchmill import Mill
@@ -176,6 +175,26 @@ async def test_the_stream_of_an_upload_ends_and_resumes_after_every_event(
     assert await follow(organisation, path, whole.frames[-1].id) == (204, [])
 
 
+async def test_the_stream_of_an_upload_resumes_exactly_after_a_call_was_deleted(
+    calls: SmallCalls, organisation: Organisation
+) -> None:
+    """The feed keeps the numbers of the deleted events. Another server has none of them in its
+    memory."""
+    answer = (await organisation.upload(("a.wav", NOT_AUDIO), ("b.wav", NOT_AUDIO))).json()
+    path = answer["streamUrl"]
+    whole = (await follow(organisation, path)).frames
+    deleted = answer["calls"][0]["id"]
+    assert (await organisation.delete(f"/api/calls/{deleted}")).status_code == 204
+    async with Calls(calls.dsn) as server:
+        elsewhere = Organisation(organisation.name, organisation.key, server.url)
+        left = (await follow(elsewhere, path)).frames
+        assert left == [frame for frame in whole if frame in left] != whole
+        for at, frame in enumerate(whole):
+            rest = [each for each in whole[at + 1 :] if each in left]
+            expected = (200, rest) if rest else (204, [])
+            assert await follow(elsewhere, path, frame.id) == expected
+
+
 async def test_a_retry_is_followed_with_a_new_stream(organisation: Organisation) -> None:
     answer = (await organisation.upload(("a.wav", NOT_AUDIO), ("b.wav", NOT_AUDIO))).json()
     path, call = answer["streamUrl"], answer["calls"][1]["id"]
@@ -322,6 +341,15 @@ async def test_a_repeated_request_shows_how_far_its_calls_are(
     await until_stored(calls, organisation, 5)
 
 
+async def test_a_key_may_have_500_characters(calls: SmallCalls, organisation: Organisation) -> None:
+    async with calls.paused("calls.extract_audio"):
+        answers = [await post(organisation, ("a.wav", SHORT), key="k" * 500) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [202, 202]
+        assert answers[0].json() == answers[1].json()
+        (call,) = answers[0].json()["calls"]
+        await organisation.post(f"/api/calls/{call['id']}/cancel")
+
+
 async def test_another_request_with_the_same_key_is_refused(
     calls: SmallCalls, organisation: Organisation
 ) -> None:
@@ -402,27 +430,15 @@ async def test_a_transcript_is_written_in_a_thread(monkeypatch: pytest.MonkeyPat
     """A long transcript takes seconds, during which the server would answer no request."""
     threads = list[int]()
 
-    def written(transcript: Transcript, format: str) -> str:
+    def formatted(transcript: Transcript, format: str) -> str:
         threads.append(threading.get_ident())
         return transcript.text
 
-    monkeypatch.setattr(routes, "written", written)
+    monkeypatch.setattr(routes, "formatted", formatted)
     segment = Segment(speaker=1, start=0, end=1, text="Hello.")
     given = Transcript(provider="manual", language="en", duration=1, speakers=1, segments=[segment])
     assert await routes.rendered(given.model_dump_json().encode(), "txt") == b"Hello."
     assert threads != [threading.get_ident()]
-
-
-# The demo
-
-
-def test_the_demo_says_which_service_gets_the_transcript(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "settings", CallsSettings.read())
-    assert demo.about_services() == "No external service is used."
-    monkeypatch.setenv("CALLS_MODEL_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("CALLS_MODEL_NAME", "small")
-    monkeypatch.setattr(demo, "settings", CallsSettings.read())
-    assert "is sent to small at 127.0.0.1:9," in demo.about_services()
 
 
 async def test_a_transcript_that_is_not_a_file_is_refused(organisation: Organisation) -> None:

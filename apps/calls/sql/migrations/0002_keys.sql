@@ -1,17 +1,16 @@
 -- Locks: calls, operations, transcripts, sentences
--- Keys include the tenant, because checks of foreign keys ignore row-level security: a row of one tenant could name a
--- call of another.
-alter table operations drop constraint operations_call_id_fkey;
-alter table transcripts drop constraint transcripts_call_id_fkey;
-alter table sentences drop constraint sentences_call_id_fkey;
+-- Servers of the previous version may still run after this migration. Their statements need the primary keys of the
+-- first migration (`on conflict (call_id, number)`), and insert no `words`. So the keys stay, and the column may be null.
 
-alter table calls drop constraint calls_pkey, add primary key (id, tenant);
-alter table operations drop constraint operations_pkey, add primary key (call_id, tenant, number),
-    add foreign key (call_id, tenant) references calls on delete cascade;
-alter table transcripts drop constraint transcripts_pkey, add primary key (call_id, tenant),
-    add foreign key (call_id, tenant) references calls on delete cascade;
-alter table sentences drop constraint sentences_pkey, add primary key (call_id, tenant, number),
-    add foreign key (call_id, tenant) references calls on delete cascade;
+-- Checks of foreign keys ignore row-level security: a row of one tenant could name a call of another. So they compare
+-- the tenant too.
+alter table calls add unique (id, tenant);
+alter table operations drop constraint operations_call_id_fkey,
+    add foreign key (call_id, tenant) references calls (id, tenant) on delete cascade;
+alter table transcripts drop constraint transcripts_call_id_fkey,
+    add foreign key (call_id, tenant) references calls (id, tenant) on delete cascade;
+alter table sentences drop constraint sentences_call_id_fkey,
+    add foreign key (call_id, tenant) references calls (id, tenant) on delete cascade;
 
 -- The words of a text, to search in them. A text with more different words than a tsvector can hold is cut.
 create function words_of(of_configuration regconfig, of_text text) returns tsvector
@@ -22,8 +21,6 @@ exception when program_limit_exceeded then
     return words_of(of_configuration, left(of_text, length(of_text) / 2));
 end $$;
 
+-- Null in rows of the previous version: a search computes the words of these rows. Once no server of that version runs,
+-- a later migration can fill the column and set it not null.
 alter table sentences add column words tsvector;
-update sentences s set words = words_of(t.configuration, s.sentence)
-from transcripts t where t.call_id = s.call_id;
-delete from sentences where words is null;
-alter table sentences alter column words set not null;

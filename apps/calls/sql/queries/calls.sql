@@ -1,6 +1,6 @@
 -- name: add_call
-insert into calls.calls (id, tenant, upload_id, name, provider, language)
-values (%(id)s, %(tenant)s, %(upload)s, %(name)s, %(provider)s, %(language)s)
+insert into calls.calls (id, tenant, upload_id, upload_size, name, provider, language)
+values (%(id)s, %(tenant)s, %(upload)s, %(upload_size)s::integer, %(name)s, %(provider)s, %(language)s)
 on conflict do nothing
 
 -- name: delete_call
@@ -8,8 +8,8 @@ delete from calls.calls where id = %(id)s
 
 -- name: list_calls
 -- A page of calls, newest first, each with the state of its batch and of its only job.
-select c.id, c.upload_id, c.name, c.provider, c.language, c.created_at, b.state as batch_state, b.last_event,
-    b.finished_at, j.task, j.progress, j.payload, j.result, j.error
+select c.id, c.upload_id, c.upload_size, c.name, c.provider, c.language, c.created_at, b.state as batch_state,
+    b.last_event, b.finished_at, j.task, j.progress, j.payload, j.result, j.error
 from calls.calls c
 join batchmill.batches b on b.id = c.id
 cross join lateral (
@@ -33,10 +33,12 @@ limit %(count)s::integer
 select t.call_id, found.speaker, found.start_at, found.end_at, found.sentence
 from calls.transcripts t
 cross join lateral (
-    select s.*, row_number() over (order by ts_rank_cd(s.words, wanted) desc, s.number) as place
-    from calls.sentences s,
-        cast(replace(querytree(websearch_to_tsquery(t.configuration, %(words)s)), '&', '|') as tsquery) as wanted
-    where s.call_id = t.call_id and s.words @@ wanted) found
+    select s.*, row_number() over (order by ts_rank_cd(said, wanted) desc, s.number) as place
+    from calls.sentences s
+    cross join lateral coalesce(s.words, calls.words_of(t.configuration, s.sentence)) as said
+    cross join cast(
+        replace(querytree(websearch_to_tsquery(t.configuration, %(words)s)), '&', '|') as tsquery) as wanted
+    where s.call_id = t.call_id and said @@ wanted) found
 where t.call_id = any (%(ids)s::uuid[]) and place <= %(each)s::integer
 order by t.call_id, found.start_at
 
@@ -45,7 +47,7 @@ order by t.call_id, found.start_at
 insert into calls.transcripts (call_id, tenant, configuration, words)
 select id, tenant, %(configuration)s::regconfig, calls.words_of(%(configuration)s::regconfig, %(text)s)
 from calls.calls where id = %(call)s
-on conflict (call_id, tenant) do update set configuration = excluded.configuration, words = excluded.words
+on conflict (call_id) do update set configuration = excluded.configuration, words = excluded.words
 
 -- name: forget_sentences
 delete from calls.sentences where call_id = %(call)s
@@ -73,7 +75,7 @@ with kept as (
     insert into calls.operations (call_id, number, tenant, provider, operation)
     select id, %(number)s, tenant, %(provider)s, %(operation)s from calls.calls
     where id = %(call)s and tenant = %(tenant)s
-    on conflict (call_id, tenant, number) do update set operation = operations.operation
+    on conflict (call_id, number) do update set operation = operations.operation
     returning operation)
 select operation from kept
 
@@ -84,6 +86,12 @@ where call_id = %(call)s and operation = %(operation)s
 -- name: operations_of
 select provider, operation, ended_at is null as is_open from calls.operations
 where call_id = %(call)s and (%(tenant)s::text is null or tenant = %(tenant)s) order by number
+
+-- name: orphans
+select provider, operation from calls.orphans
+
+-- name: delete_orphan
+delete from calls.orphans where provider = %(provider)s and operation = %(operation)s
 
 -- name: forgotten_calls
 -- Calls whose batches have expired or were deleted.

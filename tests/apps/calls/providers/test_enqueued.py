@@ -37,16 +37,16 @@ async def test_another_organisation_cannot_look_at_it(
     operation = await bench.start(provider, tenant, recording)
     await bench.ended(operation)
     with pytest.raises(OperationFailed, match="does not exist"):
-        await bench.look(provider, "stranger", recording, operation)
+        await bench.look(provider, "untrusted", recording, operation)
 
 
 async def test_it_cannot_read_files_of_another_organisation(
     provider: OpenAiProvider, bench: Bench, fake: FakeSpeechKit, recording: Recording
 ) -> None:
-    operation = await bench.start(provider, "stranger", recording)
+    operation = await bench.start(provider, "untrusted", recording)
     assert (await bench.ended(operation)).state is JobState.FAILED
     with pytest.raises(OperationRefused):
-        await bench.look(provider, "stranger", recording, operation)
+        await bench.look(provider, "untrusted", recording, operation)
     assert fake.paid == 0
 
 

@@ -161,7 +161,7 @@ async def test_the_operation_waits_as_long_as_the_endpoint_asks(
     await provider.cancel(bench.mill, operation)
 
 
-@pytest.mark.parametrize("kind", ["forbidden", "invalid", "large"])
+@pytest.mark.parametrize("kind", ["forbidden", "invalid", "large", "unknown"])
 async def test_a_refusal_is_permanent_and_does_not_show_the_key(
     provider: OpenAiProvider,
     bench: Bench,
@@ -177,7 +177,7 @@ async def test_a_refusal_is_permanent_and_does_not_show_the_key(
     assert KEY not in record.error.message + record.error.detail
     with pytest.raises(OperationRefused):
         await bench.look(provider, tenant, recording, operation)
-    assert fake.paid == 0
+    assert fake.counts["requests"]["transcribe"] == 1
 
 
 async def test_an_endpoint_that_stays_broken_fails_the_operation(

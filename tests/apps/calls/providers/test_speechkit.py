@@ -18,9 +18,13 @@ from apps.calls.providers import (
     ProviderNotConfigured,
     speechkit,
 )
-from apps.calls.providers.endpoint import ProviderRejected, ProviderUnavailable
-from apps.calls.providers.recognition import Operation, transcript_of
-from apps.calls.providers.speechkit import SpeechKitProvider
+from apps.calls.providers.endpoint import (
+    AnswerNotUnderstood,
+    ProviderRejected,
+    ProviderUnavailable,
+)
+from apps.calls.providers.recognition import Operation, recognised_transcript
+from apps.calls.providers.speechkit import SpeechKitProvider, code_of
 from apps.calls.settings import SpeechKitSettings
 from batchmill import Mill, NotFound
 from batchmill.domain.failure import classify
@@ -82,11 +86,28 @@ async def test_a_folder_and_a_model_can_be_chosen(
     assert provider.interval == 0.25
 
 
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("pt", "pt-PT"),
+        ("pt-PT", "pt-PT"),
+        ("pt-BR", "pt-BR"),
+        ("PT_br", "pt-BR"),
+        ("pt-AO", "pt-PT"),
+        ("en-GB", "en-US"),
+        ("auto", "auto"),
+        ("tlh", None),
+    ],
+)
+def test_a_region_is_sent_if_the_service_knows_it(language: str, code: str | None) -> None:
+    assert code_of(language) == code
+
+
 async def test_files_of_another_organisation_are_not_sent(
     provider: Provider, bench: Bench, fake: FakeSpeechKit, recording: Recording
 ) -> None:
     with pytest.raises(NotFound):
-        await bench.start(provider, "stranger", recording)
+        await bench.start(provider, "untrusted", recording)
     assert fake.paid == 0
 
 
@@ -209,6 +230,28 @@ async def test_a_look_without_an_answer_says_nothing_about_the_operation(
         await bench.look(provider, tenant, recording, operation)
     monkeypatch.undo()
     assert isinstance(await bench.look(provider, tenant, recording, operation), Transcript)
+
+
+@pytest.mark.parametrize("route", ["start", "look"])
+async def test_an_answer_in_another_format_is_permanent(
+    provider: Provider,
+    bench: Bench,
+    fake: FakeSpeechKit,
+    tenant: str,
+    recording: Recording,
+    route: str,
+) -> None:
+    """The next answer would be the same, and another operation would have to be paid for."""
+    operation = await bench.start(provider, tenant, recording)
+    fake.fail(route, "unknown")
+    with pytest.raises(AnswerNotUnderstood, match="SpeechKit answers in a format") as raised:
+        if route == "start":
+            await bench.start(provider, tenant, recording, "2")
+        else:
+            await bench.look(provider, tenant, recording, operation)
+    failure = classify(raised.value, now=datetime.now(UTC))
+    assert (failure.code, failure.transient) == ("ANSWER_NOT_UNDERSTOOD", False)
+    assert "channelTag" in failure.detail, "Operators see what is not understood."
 
 
 @pytest.mark.parametrize("route", ["start", "look"])
@@ -389,7 +432,7 @@ async def test_a_key_that_no_header_can_contain_is_not_shown(bench: Bench, key: 
 # The transcript
 
 
-def parsed(*chunks: Any) -> Any:
+def recognised(*chunks: Any) -> Any:
     body = {"id": "1", "done": True, "response": {"@type": "…", "chunks": chunks}}
     found = Operation.model_validate_json(json.dumps(body))
     assert found.response is not None
@@ -406,17 +449,30 @@ async def test_segments_have_the_text_of_the_best_alternative_and_its_words(
     words = [word("hello", "0.879999999s", "1.159999992s"), word("jack", "1.2s", "1.5s")]
     best = {"text": "Hello, Jack", "words": words}
     chunk = {"alternatives": [best, {"text": "yellow"}], "channelTag": "2"}
-    (segment,) = transcript_of(parsed(chunk), recording, "speechkit").segments
+    (segment,) = recognised_transcript(recognised(chunk), recording, "speechkit").segments
     assert (segment.speaker, segment.start, segment.end) == (2, 0.879999999, 1.5)
     assert segment.text == "Hello, Jack"
     assert [each.text for each in segment.words] == ["hello", "jack"]
+
+
+async def test_times_outside_the_recording_are_moved_into_it(recording: Recording) -> None:
+    end = recording.duration
+    words = [word("a", "-0.1s", "0.4s"), word("b", "0.5 s", "0.3s"), word("c", "", f"{end + 1}s")]
+    chunk = {"alternatives": [{"words": [*words, {"word": "d", "startTime": None}]}]}
+    (segment,) = recognised_transcript(recognised(chunk), recording, "speechkit").segments
+    assert [(each.start, each.end) for each in segment.words] == [
+        (0.0, 0.4),
+        (0.5, 0.5),
+        (0.0, end),
+        (0.0, 0.0),
+    ]
 
 
 async def test_chunks_are_sorted_and_empty_ones_left_out(recording: Recording) -> None:
     later = {"alternatives": [{"text": "b", "words": [word("b", "4s", "5s")]}], "channelTag": "1"}
     first = {"alternatives": [{"text": "a", "words": [word("a", "1s", "2s")]}], "channelTag": "2"}
     empty = [{"alternatives": [{"text": " "}]}, {"alternatives": []}, {}]
-    found = transcript_of(parsed(later, first, *empty), recording, "speechkit")
+    found = recognised_transcript(recognised(later, first, *empty), recording, "speechkit")
     assert [(each.text, each.speaker) for each in found.segments] == [("a", 2), ("b", 1)]
 
 
@@ -424,7 +480,9 @@ async def test_a_chunk_without_words_or_channel_follows_the_one_before(
     recording: Recording,
 ) -> None:
     first = {"alternatives": [{"text": "a", "words": [word("a", "1s", "2s")]}]}
-    found = transcript_of(parsed(first, {"alternatives": [{"text": "b"}]}), recording, "speechkit")
+    found = recognised_transcript(
+        recognised(first, {"alternatives": [{"text": "b"}]}), recording, "speechkit"
+    )
     assert [(each.start, each.end, each.speaker) for each in found.segments] == [
         (1.0, 2.0, 1),
         (2.0, 2.0, 1),
