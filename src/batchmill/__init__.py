@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from batchmill.fetch.fetcher import Fetcher
     from batchmill.fetch.limits import FetchLimits
     from batchmill.fetch.response import FetchResponse
+    from batchmill.fetch.session import FetchSession
     from batchmill.handles import Batch, JobHandle, Results
     from batchmill.job import Job, SyncJob
     from batchmill.mill import Mill
@@ -108,6 +109,7 @@ _LATER = {
     "Feed": "feed",
     "FeedEvent": "feed",
     "FetchResponse": "fetch.response",
+    "FetchSession": "fetch.session",
     "Fetcher": "fetch.fetcher",
     "Item": "submission",
     "Job": "job",
@@ -163,6 +165,7 @@ __all__ = [
     "FetchError",
     "FetchLimits",
     "FetchResponse",
+    "FetchSession",
     "Fetcher",
     "Forbidden",
     "IdempotencyConflict",

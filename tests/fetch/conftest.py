@@ -6,12 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.fetch.keepalive import KeepAliveSite
 from tests.fetch.site import Site
 
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     async with Site() as site:
+        yield site
+
+
+@pytest.fixture
+async def kept() -> AsyncIterator[KeepAliveSite]:
+    """A server that keeps its connections open."""
+    async with KeepAliveSite() as site:
         yield site
 
 
@@ -38,10 +46,22 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def secure(certificate: Path) -> AsyncIterator[Site]:
+def identity(certificate: Path) -> ssl.SSLContext:
+    """A server context with this certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    async with Site(context) as site:
+    return context
+
+
+@pytest.fixture
+async def secure(identity: ssl.SSLContext) -> AsyncIterator[Site]:
+    async with Site(identity) as site:
+        yield site
+
+
+@pytest.fixture
+async def kept_secure(identity: ssl.SSLContext) -> AsyncIterator[KeepAliveSite]:
+    async with KeepAliveSite(identity) as site:
         yield site
 
 

@@ -63,12 +63,16 @@ class Site:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            await self._answer(await self._request(reader), writer)
-            if writer.can_write_eof():
-                writer.write_eof()
-            await reader.read()
+            await self._talk(reader, writer)
         self.disconnected.set()
         writer.close()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers one request, and waits until the client closes the connection."""
+        await self._answer(await self._request(reader), writer)
+        if writer.can_write_eof():
+            writer.write_eof()
+        await reader.read()
 
     async def _request(self, reader: asyncio.StreamReader) -> str:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()

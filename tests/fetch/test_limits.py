@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from batchmill import (
+    BadResponse,
     Fetcher,
     FetchLimits,
     InvalidInput,
@@ -108,6 +109,17 @@ class TestBombs:
                 tracemalloc.stop()
         assert sum(sizes) == 64 * MIB
         assert peak < MIB
+
+    async def test_a_brotli_bomb_is_refused_without_reading_it(self, site: Site):
+        async def endless(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\n\r\n")
+            await write_forever(writer, bytes(65_536))
+
+        site.pages["/"] = endless
+        with pytest.raises(BadResponse, match="not requested. Only gzip is accepted"):
+            async with site.fetcher().get(site.url()):
+                raise AssertionError
+        await site.disconnected.wait()
 
 
 class TestHeaders:

@@ -124,6 +124,53 @@ async def test_an_endpoint_without_schemas_gets_the_schema_as_text(
     assert question["messages"][1]["content"] == "Read this."
 
 
+async def test_a_text_is_asked_without_a_schema_and_its_tokens_are_recorded(site: Site) -> None:
+    usage = {"prompt_tokens": 31, "completion_tokens": 5}
+    site.pages[PATH] = completion(" Try **Acme**.\n", usage)
+    recorded = Recorded()
+    found = await client(site, options={"temperature": 0}).text("Where?", job=recorded)
+    assert (found.value, found.is_cut) == ("Try **Acme**.", False)
+    assert recorded == usage
+    assert json.loads(site.bodies[0]) == {
+        "model": "small",
+        "messages": [{"role": "user", "content": "Where?"}],
+        "temperature": 0,
+    }
+
+
+async def test_a_text_may_have_instructions(site: Site) -> None:
+    site.pages[PATH] = completion("Yes.")
+    await client(site).text("Where?", instructions="Be brief.")
+    system, user = json.loads(site.bodies[0])["messages"]
+    assert system == {"role": "system", "content": "Be brief."}
+    assert user["content"] == "Where?"
+
+
+async def test_a_text_that_reached_the_limit_of_tokens_is_cut(site: Site) -> None:
+    site.pages[PATH] = completion("Try Acme and", finish_reason="length")
+    found = await client(site).text("Where?")
+    assert (found.value, found.is_cut) == ("Try Acme and", True)
+
+
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [
+        (answer(b'{"choices": []}'), ModelBadAnswer),
+        (completion(None), ModelBadAnswer),
+        (completion(" \n"), ModelBadAnswer),
+        (completion("", finish_reason="length"), ModelBadAnswer),
+        (completion("No.", message={"refusal": "I will not."}), ModelDeclined),
+        (completion("No.", finish_reason="content_filter"), ModelDeclined),
+    ],
+)
+async def test_a_text_that_is_no_answer_is_an_error(
+    site: Site, page: bytes, error: type[ModelError]
+) -> None:
+    site.pages[PATH] = page
+    with pytest.raises(error):
+        await client(site).text("Where?")
+
+
 async def test_an_endpoint_may_need_no_key(site: Site) -> None:
     await ask(site, completion(), api_key=None)
     assert "authorization" not in site.requests[0].lower()

@@ -35,6 +35,7 @@ NAMES = [
     "FetchError",
     "FetchLimits",
     "FetchResponse",
+    "FetchSession",
     "Fetcher",
     "Forbidden",
     "IdempotencyConflict",

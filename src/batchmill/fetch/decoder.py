@@ -29,7 +29,9 @@ def decoder_for(encoding: str) -> Decoder:
             return Gunzip()
         case _:
             # Also refuses several encodings: each could multiply the output of the previous one.
-            raise BadResponse("The response uses a compression that was not requested.")
+            raise BadResponse(
+                "The response uses a compression that was not requested. Only gzip is accepted."
+            )
 
 
 class Plain:

@@ -1,8 +1,9 @@
 """The connection below HTTP: it goes to a checked address and counts every byte."""
 
+import asyncio
 import ssl
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import httpcore
@@ -13,6 +14,10 @@ from batchmill.fetch.pace import Pace
 
 # A name may have any number of addresses; at most this many share the time to connect.
 TRIED = 4
+READ = 64 * 1024
+# Turns of the event loop until bytes that have arrived, also inside TLS, end a read. Four are
+# enough today.
+TURNS = 8
 
 
 class Meter:
@@ -23,6 +28,7 @@ class Meter:
         self._limits = limits
         self._part = "headers"
         self._left = limits.headers
+        self.has_received = False
         self.at_end = False
         self.pace = Pace(limits)
 
@@ -39,32 +45,30 @@ class Meter:
     def count(self, data: bytes, waited: float) -> None:
         self.pace.count(data, waited)
         self._left -= len(data)
+        self.has_received = self.has_received or bool(data)
         self.at_end = not data
 
 
-class Wire(httpcore.AsyncNetworkBackend):
+class Wire:
     """One connection. The host name is used only for TLS: it is not looked up again."""
 
-    def __init__(self, addresses: Sequence[str], meter: Meter):
+    def __init__(self, addresses: Sequence[str], limits: FetchLimits):
         self._addresses = addresses[:TRIED]
-        self._meter = meter
+        self._limits = limits
         # Unknown to type checkers, because the class exists only with anyio, which httpx installs.
         self._backend = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
-        self._stream: httpcore.AsyncNetworkStream | None = None
+        self._tcp: httpcore.AsyncNetworkStream | None = None
+        self._stream: httpcore.AsyncNetworkStream
+        self._first: asyncio.Future[bytes] | None = None
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        self._stream = await self._connect(port, timeout)
-        return MeteredStream(self._stream, self._meter)
+    async def open(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        self._stream = self._tcp = await self._connect(port)
+        if tls is not None:
+            tls.set_alpn_protocols(["http/1.1"])
+            self._stream = await self._tcp.start_tls(tls, host, self._limits.connect)
 
-    async def _connect(self, port: int, timeout: float | None) -> httpcore.AsyncNetworkStream:
-        share = timeout / len(self._addresses) if timeout else None
+    async def _connect(self, port: int) -> httpcore.AsyncNetworkStream:
+        share = self._limits.connect / len(self._addresses)
         *others, last = self._addresses
         for address in others:
             try:
@@ -73,34 +77,41 @@ class Wire(httpcore.AsyncNetworkBackend):
                 continue
         return await self._backend.connect_tcp(last, port, timeout=share)
 
-    async def aclose(self) -> None:
-        # Closes the socket itself: after an interrupted handshake nothing else closes it.
-        if self._stream is not None:
-            await self._stream.aclose()
+    async def write(self, data: bytes) -> None:
+        await self._stream.write(data, self._limits.read)
 
-
-class MeteredStream(httpcore.AsyncNetworkStream):
-    def __init__(self, stream: httpcore.AsyncNetworkStream, meter: Meter):
-        self._stream = stream
-        self._meter = meter
-        self.write = stream.write
-        self.aclose = stream.aclose
-        self.get_extra_info = stream.get_extra_info
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        patience = self._meter.pace.patience
-        if patience is not None:
-            timeout = patience if timeout is None else min(timeout, patience)
+    async def read(self, meter: Meter) -> bytes:
+        patience = meter.pace.patience
+        timeout = self._limits.read if patience is None else min(self._limits.read, patience)
         began = time.monotonic()
-        data = await self._stream.read(min(max_bytes, self._meter.room()), timeout)
-        self._meter.count(data, time.monotonic() - began)
+        data = await self._receive(min(READ, meter.room()), timeout)
+        meter.count(data, time.monotonic() - began)
         return data
 
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        inner = await self._stream.start_tls(ssl_context, server_hostname, timeout)
-        return MeteredStream(inner, self._meter)
+    async def is_silent(self) -> bool:
+        """Whether the server has neither sent anything nor closed the connection. The first byte
+        that it sends from now on belongs to the next read."""
+        # Not cancelled afterwards: the stream below would go on receiving without a limit.
+        self._first = asyncio.ensure_future(self._stream.read(1))
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        return not self._first.done()
+
+    async def _receive(self, most: int, timeout: float) -> bytes:
+        if self._first is None:
+            return await self._stream.read(most, timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                data = await self._first
+        except TimeoutError as error:
+            raise httpcore.ReadTimeout from error
+        self._first = None
+        return data
+
+    async def aclose(self) -> None:
+        # Closes the socket itself: after an interrupted handshake nothing else closes it.
+        if self._tcp is not None:
+            await self._tcp.aclose()
+        if self._first is not None:
+            self._first.cancel()
+            await asyncio.gather(self._first, return_exceptions=True)

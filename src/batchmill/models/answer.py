@@ -8,19 +8,23 @@ from pydantic import BaseModel, ValidationError
 from batchmill.errors import ModelAnswerTooLong, ModelBadAnswer, ModelDeclined
 
 T = TypeVar("T", bound=BaseModel)
+Value = TypeVar("Value")
 
 # A larger count is a mistake of the endpoint.
 MOST_TOKENS = 10**12
+TOKENS = ("prompt_tokens", "completion_tokens")
 FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAnswer(Generic[T]):
-    """The validated answer, and the tokens that the endpoint reported: 0 if it reported none."""
+class ModelAnswer(Generic[Value]):
+    """The validated answer, and the tokens that the endpoint reported: 0 if it reported none. A
+    text `is_cut` if the model reached its limit of tokens."""
 
-    value: T
+    value: Value
     prompt_tokens: int
     completion_tokens: int
+    is_cut: bool = False
 
 
 class Message(BaseModel):
@@ -31,6 +35,10 @@ class Message(BaseModel):
 class Choice(BaseModel):
     message: Message
     finish_reason: str | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        return self.finish_reason == "length"
 
 
 class Completion(BaseModel):
@@ -51,18 +59,37 @@ def read_completion(body: bytes) -> Completion:
         raise bad_answer() from error
 
 
+def answered(completion: Completion, value: Value, *, is_cut: bool = False) -> ModelAnswer[Value]:
+    prompt, written = map(completion.tokens, TOKENS)
+    return ModelAnswer(value, prompt, written, is_cut)
+
+
 def read_value(completion: Completion, output: type[T]) -> T:
-    if not completion.choices:
-        raise bad_answer()
-    choice = completion.choices[0]
-    if choice.message.refusal or choice.finish_reason == "content_filter":
-        raise ModelDeclined("The AI model declined to answer.")
-    if choice.finish_reason == "length":
+    choice = given_choice(completion)
+    if choice.is_cut:
         raise ModelAnswerTooLong("The AI model's answer is too long.")
     try:
         return output.model_validate_json(without_fence(choice.message.content or ""))
     except ValidationError as error:
         raise bad_answer() from error
+
+
+def read_text(completion: Completion) -> tuple[str, bool]:
+    """The text, and whether it is cut. White space alone is no answer."""
+    choice = given_choice(completion)
+    text = (choice.message.content or "").strip()
+    if not text:
+        raise bad_answer()
+    return text, choice.is_cut
+
+
+def given_choice(completion: Completion) -> Choice:
+    if not completion.choices:
+        raise bad_answer()
+    choice = completion.choices[0]
+    if choice.message.refusal or choice.finish_reason == "content_filter":
+        raise ModelDeclined("The AI model declined to answer.")
+    return choice
 
 
 def without_fence(text: str) -> str:

@@ -22,7 +22,16 @@ from batchmill.errors import (
     ModelTooSlow,
     ModelUnreachable,
 )
-from batchmill.models.answer import ModelAnswer, bad_answer, read_completion, read_value
+from batchmill.models.answer import (
+    TOKENS,
+    Completion,
+    ModelAnswer,
+    answered,
+    bad_answer,
+    read_completion,
+    read_text,
+    read_value,
+)
 from batchmill.models.question import OutputMode, Part, Question
 
 T = TypeVar("T", bound=BaseModel)
@@ -86,14 +95,26 @@ class ModelClient:
         With a `job`, it records `prompt_tokens` and `completion_tokens`, also of an answer that is
         not valid.
         """
-        question = Question(parts, output, instructions)
+        completion = await self._complete(Question(parts, output, instructions), job)
+        return answered(completion, read_value(completion, output))
+
+    async def text(
+        self, *parts: Part, instructions: str = "", job: Recorder | None = None
+    ) -> ModelAnswer[str]:
+        """The same for the text that a person would see. `is_cut` tells that the model reached its
+        limit of tokens."""
+        completion = await self._complete(Question(parts, None, instructions), job)
+        text, is_cut = read_text(completion)
+        return answered(completion, text, is_cut=is_cut)
+
+    async def _complete(self, question: Question, job: Recorder | None) -> Completion:
+        """Records the tokens before the answer is checked, because they cost in any case."""
         body = await self._post(question.body(self.model, self._output, self._options))
         completion = read_completion(body)
-        counts = {name: completion.tokens(name) for name in ("prompt_tokens", "completion_tokens")}
-        for name, count in counts.items():
-            if job is not None and count:
+        for name in TOKENS:
+            if job is not None and (count := completion.tokens(name)):
                 job.use(name, count)
-        return ModelAnswer(read_value(completion, output), **counts)
+        return completion
 
     async def _post(self, body: dict[str, Any]) -> bytes:
         try:

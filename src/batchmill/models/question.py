@@ -29,22 +29,29 @@ Part = str | ModelImage
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The model answers with JSON that fits the schema of `output`."""
+    """The model answers with JSON that fits the schema of `output`, or with plain text if that is
+    None."""
 
     parts: Sequence[Part]
-    output: type[BaseModel]
+    output: type[BaseModel] | None = None
     instructions: str = ""
 
     def body(self, model: str, mode: OutputMode, options: Mapping[str, Any]) -> dict[str, Any]:
+        if self.output is None:
+            return {"model": model, "messages": self._messages(self.instructions), **options}
         schema = self.output.model_json_schema()
         instructions = self.instructions
         if mode != "json_schema":
             # Without `json_schema`, only the instructions contain the schema.
             instructions = f"{instructions}\n\n{SCHEMA_PROMPT}\n{json.dumps(schema)}".strip()
+        messages = self._messages(instructions)
+        return {"model": model, "messages": messages, **_format(mode, schema), **options}
+
+    def _messages(self, instructions: str) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = [{"role": "user", "content": self._content()}]
         if instructions:
             messages.insert(0, {"role": "system", "content": instructions})
-        return {"model": model, "messages": messages, **_format(mode, schema), **options}
+        return messages
 
     def _content(self) -> str | list[dict[str, Any]]:
         """Text alone is sent in the form that every endpoint understands."""
