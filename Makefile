@@ -67,7 +67,7 @@ servers:
 	@bin/install-servers tests
 
 programs:
-	@case $(APP) in calls|resumes) bin/install-servers apps ;; esac
+	@case $(APP) in calls|resumes|sites) bin/install-servers apps ;; esac
 
 clean: ## remove all that can be made again
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Learns what a business's website says about itself, and how AI answers mention the business."""
