@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from apps.resumes.document import InvalidDocument
-from apps.resumes.options import InvalidOptions
+from apps.resumes.options import InvalidOptions, shown_name
 from batchmill import InvalidInput
 from batchmill.service import GuardedRoute, Problem, problem_of
 
@@ -93,5 +93,5 @@ def facts_of(error: Exception) -> dict[str, Any]:
 def field_of(location: tuple[int | str, ...]) -> str:
     """The name of a field, such as `documentIds[3]`."""
     parts = location[1:] if location and location[0] in PLACES else location
-    names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    names = (f"[{part}]" if isinstance(part, int) else f".{shown_name(part)}" for part in parts)
     return "".join(names).removeprefix(".") or "body"

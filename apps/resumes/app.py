@@ -6,14 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
+from apps.resumes.answers import error_response
 from apps.resumes.mill import mill, settings
 from apps.resumes.rendering import check_fonts
 from apps.resumes.routes import router
 from apps.resumes.tasks import PREVIEWS, cleanup, export, preview
+from apps.resumes.views import API
 from batchmill import Quota, WorkerOptions
 from batchmill.service import PAGE_HEADERS, add_components, service_router
 
@@ -66,6 +70,16 @@ app.include_router(router)
 app.include_router(service_router(mill, worker=WORKER), prefix="/mill")
 add_components(app)
 app.mount("/static", StaticFiles(directory=str(STATIC)))
+
+
+@app.exception_handler(HTTPException)
+async def answer_unknown(request: Request, error: HTTPException) -> Response:
+    """Paths and methods that the API does not have are errors in its format."""
+    if not f"{request.url.path}/".startswith(f"{API}/"):
+        return await http_exception_handler(request, error)
+    response = error_response(error)
+    response.headers.update(error.headers or {})
+    return response
 
 
 @app.get("/", include_in_schema=False)

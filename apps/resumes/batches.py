@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from apps.resumes.errors import BatchNotFinished
+from apps.resumes.errors import BatchNotFinished, ExportExpired
 from apps.resumes.exports import Begun, begin_all, error_of, exports_of, mean_progress
 from apps.resumes.options import ExportOptions
 from apps.resumes.tables import RESUMES
@@ -15,10 +15,12 @@ MOST = 10
 
 
 class ExportBatch(NamedTuple):
-    """`exports` has a row for each requested document, so a row may be there twice."""
+    """`exports` has a row for each requested document, so a row may be there twice. Old exports are
+    forgotten, but count in the `total`."""
 
     id: UUID
     created_at: datetime
+    total: int
     exports: list[dict[str, Any]]
 
     @property
@@ -57,7 +59,7 @@ async def begin(
     """Begins all exports, or none."""
     async with client.transaction() as conn:
         begun = await begin_all(client, conn, documents, options)
-        batch = await RESUMES.value(conn, "add_batch")
+        batch = await RESUMES.value(conn, "add_batch", total=len(begun))
         await RESUMES.rows(conn, "add_to_batch", batch=batch, exports=[each.id for each in begun])
     return batch, begun
 
@@ -85,7 +87,10 @@ async def newest(
     rows = {row["id"]: row for row in await exports_of(client, ids=[*ids], count=len(ids))}
     batches = (
         ExportBatch(
-            batch["id"], batch["created_at"], [rows[it] for it in batch["exports"] if it in rows]
+            batch["id"],
+            batch["created_at"],
+            batch["total"],
+            [rows[it] for it in batch["exports"] if it in rows],
         )
         for batch in found
     )
@@ -96,8 +101,10 @@ async def zip_of(client: Client, id: UUID, *, partial: bool) -> AsyncGenerator[b
     """The PDFs of a batch, and a manifest that says what is missing and why."""
     batch = await get(client, id)
     if not batch.is_finished and not partial:
-        raise BatchNotFinished([each["id"] for each in batch.completed], len(batch.exports))
+        raise BatchNotFinished([each["id"] for each in batch.completed], batch.total)
     there = {each["id"]: each for each in batch.completed if not each["is_expired"]}
+    if batch.is_finished and batch.completed and not there:
+        raise ExportExpired
 
     def manifest(names: list[str | None]) -> dict[str, Any]:
         return manifest_of(batch, dict(zip(there, names, strict=True)))
@@ -111,7 +118,7 @@ def manifest_of(batch: ExportBatch, names: dict[UUID, str | None]) -> dict[str, 
     return {
         "batchId": batch.id,
         "status": batch.status,
-        "totalCount": len(batch.exports),
+        "totalCount": batch.total,
         "completedCount": len(batch.completed),
         "createdAt": batch.created_at,
         "exports": [

@@ -18,7 +18,7 @@ PAGE = "http://127.0.0.1:8320"
 
 
 async def main() -> None:
-    note("Exporting sample documents in every design, with an embedded PostgreSQL server.")
+    note("Exporting sample documents in every design.")
     async with mill.running(WorkerOptions(name="demo", processes=3, grace=5)):
         batch = await mill.submit(export, list(exports()))
         await follow_batch(batch)

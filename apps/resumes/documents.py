@@ -1,11 +1,14 @@
 """Documents: stored as they were given, with a version that counts the changes."""
 
+import asyncio
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from apps.resumes.document import InvalidDocument, parse, read
+from apps.resumes.document import InvalidDocument, parse, read, with_current_names
 from apps.resumes.errors import StaleVersion, TooManyDocuments
 from apps.resumes.mill import settings
 from apps.resumes.tables import RESUMES
@@ -13,21 +16,34 @@ from batchmill import Client, NotFound
 
 NAMELESS = "Resume"
 LONGEST = 500
+# In bytes or characters. A larger document is read in a thread, because it may take a part of a
+# second.
+SMALL = 64 * 1_024
+
+T = TypeVar("T")
 
 
 async def add(client: Client, body: bytes) -> dict[str, Any]:
-    row = await RESUMES.row(client, "add_document", most=settings.max_documents, **columns_of(body))
+    columns = await beside(columns_of, body)
+    async with client.transaction() as conn:
+        await RESUMES.rows(conn, "hold_count")
+        row = await RESUMES.row(conn, "add_document", most=settings.max_documents, **columns)
     if row is None:
         raise TooManyDocuments(settings.max_documents)
     return row
 
 
 async def change(client: Client, id: UUID, version: int, body: bytes) -> dict[str, Any]:
-    columns = columns_of(body)
+    columns = await beside(columns_of, body)
     row = await RESUMES.row(client, "change_document", id=id, version=version, **columns)
     if row is None:
         raise StaleVersion((await get(client, id))["version"])
     return row
+
+
+async def beside(work: Callable[[Any], T], text: str | bytes) -> T:
+    """Works on a document, and lets other requests go on if that takes long."""
+    return work(text) if len(text) < SMALL else await asyncio.to_thread(work, text)
 
 
 def columns_of(body: bytes) -> dict[str, Any]:
@@ -48,12 +64,14 @@ async def get(client: Client, id: UUID) -> dict[str, Any]:
     return row
 
 
-def resume_of(content: Any) -> dict[str, Any] | None:
-    """The document with the current names of fields; None if it cannot be read any more."""
+def both_views(content: str) -> dict[str, Any]:
+    """`document` is what was given. `resume` is the same with the current names of fields, or None
+    if it cannot be read any more."""
+    document = json.loads(content)
     try:
-        return read(content).as_json()
+        return {"document": document, "resume": with_current_names(document)}
     except InvalidDocument:
-        return None
+        return {"document": document, "resume": None}
 
 
 async def newest(
@@ -75,7 +93,9 @@ async def delete(client: Client, id: UUID) -> None:
 async def end_deletion(client: Client, id: UUID) -> None:
     """Can be repeated: a cleanup ends what was interrupted."""
     for export in await RESUMES.rows(client, "waiting_exports", document=id):
-        await client.batch(export["id"]).cancel()
+        # Another request may have deleted the export.
+        with suppress(NotFound):
+            await client.batch(export["id"]).cancel()
     await RESUMES.rows(client, "delete_document", id=id)
 
 

@@ -4,8 +4,10 @@
     StaleVersion          409, with the current `version`
     AlreadyEnded          409, with `status`: too late to cancel
     NotFinished           409, with `status`: the export has no file
+    StillStopping         409, with `status`: it is cancelled, but has not stopped yet
     BatchNotFinished      409, with `completedCount`, `totalCount` and `completedJobs`
     ExportExpired         410: the file was deleted
+    TooManyExports        429, with `used` and `limit`: the quota of the user
     PreviewBusy           429: others are being made already
     PreviewTooSlow        503: the server has too much to do
 
@@ -53,6 +55,14 @@ class NotFinished(Conflict):
         super().__init__(f"The export has no file, because it is {status}.")
 
 
+class StillStopping(Conflict):
+    code = "NOT_FINISHED"
+
+    def __init__(self, status: str):
+        self.facts: dict[str, Any] = {"status": status}
+        super().__init__("The export is still being stopped. Try again in a few seconds.")
+
+
 class BatchNotFinished(Conflict):
     code = "NOT_FINISHED"
 
@@ -73,6 +83,26 @@ class ExportExpired(LinkExpired):
 
     def __init__(self) -> None:
         super().__init__("The export has expired or was deleted. Export the document again.")
+
+
+class TooManyExports(QuotaExceeded):
+    """Replaces an error of the engine, which counts the exports that the refused request itself
+    has begun: `begun`."""
+
+    code = "QUOTA_EXCEEDED"
+
+    def __init__(self, error: QuotaExceeded, begun: int):
+        assert error.used is not None and error.limit is not None
+        used, limit = error.used - begun, error.limit
+        left = max(0, limit - used)
+        # Only the quota of a day ends at a known time.
+        each = "a day" if error.retry_after is not None else "at once"
+        super().__init__(
+            f"You can begin {limit:,} exports {each}. {used:,} are used and {left:,} are left.",
+            used=used,
+            limit=limit,
+            retry_after=error.retry_after,
+        )
 
 
 class PreviewBusy(QuotaExceeded):

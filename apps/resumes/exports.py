@@ -1,23 +1,38 @@
 """Exports: begun or shared, read, and cancelled."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from apps.resumes.documents import no_such_document
-from apps.resumes.errors import AlreadyEnded
+from apps.resumes.documents import NAMELESS, no_such_document
+from apps.resumes.errors import AlreadyEnded, TooManyExports
 from apps.resumes.models import Export
 from apps.resumes.options import ExportOptions
 from apps.resumes.settings import BATCH_KEPT, KEPT
 from apps.resumes.tables import RESUMES
 from apps.resumes.tasks import export
-from batchmill import Client, NotFound, StorageExceeded, safe_name
+from batchmill import (
+    Client,
+    Event,
+    Feed,
+    NotFound,
+    QuotaExceeded,
+    StorageExceeded,
+    TenantBusy,
+    safe_name,
+)
 
-LABELS = {"application": "resumes"}
+LABEL, APPLICATION = "application", "resumes"
+# With the dots of folders: a name such as `../../x` means none.
+SEPARATORS = re.compile(r"[/\\.]*[/\\][/\\.]*")
+# In the message of the engine.
+NO_ROOM = StorageExceeded.code.upper()
+BYTES = re.compile(r"(?P<used>[\d,]+) of (?P<limit>[\d,]+) bytes")
 ENDED = ("completed", "failed", "cancelled")
 
 
@@ -46,10 +61,14 @@ async def begin_all(
     for id in ids:
         if id not in documents:
             raise no_such_document(id)
-    begun = {
-        id: await begin_or_share(client, conn, document, options)
-        for id, document in documents.items()
-    }
+    begun: dict[UUID, Begun] = {}
+    for id, document in documents.items():
+        try:
+            begun[id] = await begin_or_share(client, conn, document, options)
+        except (StorageExceeded, TenantBusy):
+            raise
+        except QuotaExceeded as error:
+            raise TooManyExports(error, sum(not it.is_reused for it in begun.values())) from None
     return [begun[id] for id in ids]
 
 
@@ -64,7 +83,7 @@ async def begin_or_share(
     file_name = file_name_of(document["name"])
     payload = Export(document=document["content"], options=options, file_name=file_name)
     batch = await client.submit(
-        export, [payload], connection=conn, labels=LABELS, expires_in=BATCH_KEPT
+        export, [payload], connection=conn, labels={LABEL: APPLICATION}, expires_in=BATCH_KEPT
     )
     await RESUMES.rows(
         conn,
@@ -86,8 +105,9 @@ def fingerprint_of(document: dict[str, Any], options: ExportOptions) -> str:
 
 
 def file_name_of(name: str) -> str:
-    """Names of persons may contain anything, such as `../../x`."""
-    return safe_name(f"{safe_name(name)}.pdf")
+    """Names of persons may contain anything, such as `../../x` and `MD/PhD`."""
+    plain = SEPARATORS.sub("-", name).strip(" -")
+    return safe_name(f"{safe_name(plain or NAMELESS)}.pdf")
 
 
 async def require_storage(conn: AsyncConnection[Any]) -> None:
@@ -141,10 +161,31 @@ async def cancel(client: Client, id: UUID) -> dict[str, Any]:
     return found
 
 
-def error_of(row: dict[str, Any]) -> dict[str, str] | None:
-    """Why an export failed: a code and a sentence, without the details for operators."""
-    error = row["error"]
-    return error and {"code": error["code"].upper(), "message": error["message"]}
+def feed_of(client: Client) -> Feed:
+    """The events of all exports of the user."""
+    return client.feed(LABEL, APPLICATION)
+
+
+async def log_before(client: Client, id: UUID, number: int) -> AsyncIterator[Event]:
+    for row in await RESUMES.rows(client, "events_before", id=id, number=number):
+        yield Event(batch_id=id, **row)
+
+
+def error_of(row: dict[str, Any]) -> dict[str, Any] | None:
+    return row["error"] and error_view(row["error"])
+
+
+def error_view(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Why an export failed: a code and a sentence, without the details for operators. Without room
+    for the file, also how much was `used`, and the `limit`."""
+    code, message = error["code"].upper(), error["message"]
+    return {"code": code, "message": message, **(room_in(message) if code == NO_ROOM else {})}
+
+
+def room_in(message: str) -> dict[str, int]:
+    found = BYTES.search(message)
+    numbers = found.groupdict() if found else {}
+    return {name: int(text.replace(",", "")) for name, text in numbers.items()}
 
 
 def mean_progress(progress: Iterable[float | None]) -> float:

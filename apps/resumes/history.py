@@ -6,7 +6,7 @@ from uuid import UUID
 
 from apps.resumes import exports
 from apps.resumes.cleanup import release
-from apps.resumes.errors import ExportExpired, NotFinished
+from apps.resumes.errors import ExportExpired, NotFinished, StillStopping
 from apps.resumes.settings import KEPT
 from apps.resumes.tables import RESUMES
 from batchmill import Client
@@ -38,4 +38,5 @@ async def delete(client: Client, id: UUID) -> None:
     if closed or await RESUMES.rows(client, "hide_closed", id=id):
         await release(client, id)
         return
-    raise NotFinished((await exports.get(client, id))["status"])
+    status = (await exports.get(client, id))["status"]
+    raise StillStopping(status) if status in exports.ENDED else NotFinished(status)

@@ -27,6 +27,7 @@ POINTS_PER_INCH = 72
 MAX_MARGIN = 2
 MAX_TEXT = 500
 MAX_KEYWORDS = 50
+MAX_SHOWN_NAME = 40
 SIDES = ("top", "right", "bottom", "left")
 
 
@@ -122,7 +123,7 @@ def metadata_text(value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise fault("It must be a text.")
+        raise fault("It must be a string.")
     if reason := fault_of(value):
         raise fault(reason)
     if len(value) > MAX_TEXT:
@@ -137,7 +138,7 @@ def metadata_words(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
-        raise fault("It must be a text or a list of texts.")
+        raise fault("It must be a string or a list of strings.")
     if len(value) > MAX_KEYWORDS:
         raise fault(f"It must have at most {MAX_KEYWORDS} keywords.")
     words = (metadata_text(word) for word in value)
@@ -197,18 +198,18 @@ def refuse_python_names(data: Any) -> None:
 
 
 def field_of(error: ErrorDetails) -> str:
-    """The name of the option. An unknown name is the caller's own text, so it is cut."""
-    return "options" + "".join(f".{printable(str(name)[:40])}" for name in error["loc"])
+    return "options" + "".join(f".{shown_name(str(name))}" for name in error["loc"])
 
 
-def printable(name: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
+def shown_name(name: str) -> str:
+    """The name of a field, for an error. An unknown one is the caller's own text, so it is cut."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:MAX_SHOWN_NAME])
 
 
 NO_SUCH_OPTION = "There is no such option."
 REASONS = {
     "extra_forbidden": NO_SUCH_OPTION,
-    "string_unicode": "It contains half of a surrogate pair.",
+    "string_unicode": "It contains an invalid Unicode character.",
     "model_type": "It must be an object.",
     "float_type": "It must be a number.",
     "finite_number": "It must be a number.",

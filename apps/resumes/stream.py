@@ -12,22 +12,29 @@ and `totalCount`.
 The events are a fold over the whole log. So progress never decreases, although a retry begins anew,
 and a client that reconnects gets the same events again. Only `resultUrl` differs: it is signed when
 it is sent.
+
+An operator can retry an export that has failed. Its last event has been sent then, so clients are
+told to read the state again.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from apps.resumes.batches import status_of
-from apps.resumes.exports import ENDED, mean_progress
+from apps.resumes.batches import ExportBatch, status_of
+from apps.resumes.exports import ENDED, error_view, mean_progress
 from apps.resumes.tasks import STEPS
 from batchmill import Event
 
 Shown = tuple[str, dict[str, Any]]
 # Returns the link to the file of an export, if it has one.
 Link = Callable[[UUID], Awaitable[str | None]]
+# Returns the events of an export before the one with this number.
+LogBefore = Callable[[UUID, int], AsyncIterator[Event]]
 
+RELOAD: Shown = ("reload", {})
 DONE = 100
 EVERY_STEP = (*STEPS.values(), DONE)
 
@@ -40,7 +47,7 @@ class Seen:
     status: str = "pending"
     progress: float = 0
     outcome: str = "failed"
-    error: dict[str, str] | None = None
+    error: dict[str, Any] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -52,24 +59,26 @@ class Seen:
         return [step for step in EVERY_STEP if self.progress < step <= (percent or 0)]
 
 
-class ExportEvents:
-    """Shows the events of all exports in a feed."""
+class ExportEvents(ABC):
+    """Shows the events of exports in a log."""
 
     def __init__(self, link: Link):
         self._link = link
-        self._seen: dict[UUID, Seen] = {}
 
     async def show(self, event: Event) -> list[Shown]:
         if event.type in ("state_sync", "feed_restarted"):
-            return [("reload", {})]
-        export = self._export(event.batch_id)
+            return [RELOAD]
+        export = await self._export(event)
         return [] if export is None else await self._events(event, export)
 
-    def _export(self, id: UUID) -> Seen | None:
-        return self._seen.setdefault(id, Seen())
+    @abstractmethod
+    async def _export(self, event: Event) -> Seen | None:
+        """The export of an event, or None if it is not shown."""
 
     async def _events(self, event: Event, export: Seen) -> list[Shown]:
         id, data = event.batch_id, event.data
+        if export.is_over:
+            return [RELOAD] if event.type in ("job_started", "batch_completed") else []
         match event.type:
             case "job_started":
                 export.status = "processing"
@@ -84,7 +93,7 @@ class ExportEvents:
                 return self._steps(id, export, DONE)
             case "job_failed":
                 export.outcome = "failed"
-                export.error = {"code": data["code"].upper(), "message": data["message"]}
+                export.error = error_view(data)
                 return []
             case "job_cancelled":
                 export.outcome = "cancelled"
@@ -120,34 +129,66 @@ class SomeExportEvents(ExportEvents):
 
     def __init__(self, link: Link, ids: Iterable[UUID]):
         super().__init__(link)
-        self._seen = {id: Seen() for id in ids}
+        self.seen = {id: Seen() for id in ids}
 
-    def _export(self, id: UUID) -> Seen | None:
-        return self._seen.get(id)
+    async def _export(self, event: Event) -> Seen | None:
+        return self.seen.get(event.batch_id)
 
     @property
     def is_over(self) -> bool:
-        return all(each.is_over for each in self._seen.values())
+        return all(each.is_over for each in self.seen.values())
 
 
 class BatchEvents(SomeExportEvents):
-    """`exports` are the rows of a batch. Closed exports have no log any more."""
+    """Shows the events of a batch."""
 
-    def __init__(self, link: Link, exports: Sequence[dict[str, Any]]):
-        super().__init__(link, (row["id"] for row in exports))
-        self._places = [row["id"] for row in exports]
-        for row in exports:
+    def __init__(self, link: Link, batch: ExportBatch):
+        super().__init__(link, (row["id"] for row in batch.exports))
+        self._places = [row["id"] for row in batch.exports]
+        self._total = batch.total
+        self.end_closed(batch)
+
+    def end_closed(self, batch: ExportBatch) -> None:
+        """Ends the exports that are closed by now: they have no log any more."""
+        for row in batch.exports:
             if row["closed_at"] is not None:
-                self._seen[row["id"]] = Seen(row["status"], row["progress"] or 0)
+                self.seen[row["id"]] = Seen(row["status"], row["progress"] or 0)
 
     def _summary(self) -> dict[str, Any]:
-        exports = [self._seen[id] for id in self._places]
+        exports = [self.seen[id] for id in self._places]
         statuses = [each.status for each in exports]
         return {
             "batch": {
                 "status": status_of(statuses),
                 "progress": mean_progress(each.progress for each in exports),
                 "completedCount": statuses.count("completed"),
-                "totalCount": len(statuses),
+                "totalCount": self._total,
             }
         }
+
+
+class AllExportEvents(ExportEvents):
+    """Shows the events of all exports of a feed. A client that resumes has the first events of some
+    exports, so these are read before the next one."""
+
+    def __init__(self, link: Link, log_before: LogBefore):
+        super().__init__(link)
+        self._log_before = log_before
+        self._seen: dict[UUID, Seen] = {}
+
+    async def _export(self, event: Event) -> Seen:
+        id = event.batch_id
+        if id not in self._seen:
+            self._seen[id] = await self._state_before(event)
+        return self._seen[id]
+
+    async def _state_before(self, event: Event) -> Seen:
+        earlier = SomeExportEvents(no_link, [event.batch_id])
+        if event.number > 1:
+            async for each in self._log_before(event.batch_id, event.number):
+                await earlier.show(each)
+        return earlier.seen[event.batch_id]
+
+
+async def no_link(_: UUID) -> None:
+    """For events that nobody sees."""

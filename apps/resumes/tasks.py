@@ -2,6 +2,7 @@
 rendering computes for seconds and a document of a stranger may crash it."""
 
 import base64
+import itertools
 import json
 import logging
 import traceback
@@ -13,7 +14,7 @@ from apps.resumes.document import Resume, read
 from apps.resumes.mill import mill, settings
 from apps.resumes.models import Export, ExportResult, Picture, Preview
 from apps.resumes.options import ExportOptions
-from apps.resumes.rendering import picture_of, render
+from apps.resumes.rendering import TooMuchMemory, picture_of, render
 from batchmill import (
     BatchmillError,
     Job,
@@ -27,13 +28,18 @@ from batchmill import (
 
 log = logging.getLogger("apps.resumes")
 
+# Counts the documents that this process renders.
+numbers = itertools.count(1)
+
 # Retries after 60, 120, 240 and 480 seconds, each ± 20 %.
 RETRY = Retry(attempts=5, base=settings.retry_seconds, factor=2, cap=3_600, jitter=0.2)
 # Somebody waits for a preview, and asks again.
 ONCE = Retry(attempts=1)
 EXPORT_SECONDS = 120.0
 PREVIEW_SECONDS = 60.0
-MEMORY = 512 * 1_048_576
+# The largest document that is accepted takes 264 MiB. Three at once take less than 1 GB, including
+# fonts and libraries, which do not count here.
+MEMORY = 300 * 1_048_576
 # A document has up to 1 MiB, and its text is escaped in the payload.
 PAYLOAD = 4 * 1_048_576
 PREVIEWS = 2
@@ -114,16 +120,32 @@ def resume_in(text: str) -> Resume:
 @contextmanager
 def without_content() -> Iterator[None]:
     """Replaces unexpected errors, whose texts may quote the document. The log has their place."""
+    is_first = next(numbers) == 1
     try:
         yield
         return
-    except (BatchmillError, MemoryError):
+    except BatchmillError:
         raise
+    except MemoryError as error:
+        # Another process may have enough, unless this one was new: libraries leak some memory.
+        replacement = TooMuchMemory() if is_first else failed()
+        place = place_of(error)
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        kind = type(error).__name__
-    log.warning("Rendering failed: %s in %s, line %s.", kind, place.filename, place.lineno)
-    raise Transient("The PDF could not be made.", code="RENDERING_FAILED")
+        replacement = failed()
+        place = place_of(error)
+    log.warning("Rendering failed: %s.", place)
+    # Operators see the text of an error that led to this one.
+    raise replacement from None
+
+
+def failed() -> Transient:
+    return Transient("The PDF could not be made.", code="RENDERING_FAILED")
+
+
+def place_of(error: Exception) -> str:
+    """The type of an error and where it was raised, without its text."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {place.filename}, line {place.lineno}"
 
 
 @mill.task(name="resumes.cleanup")

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.resumes.batches import ExportBatch
-from apps.resumes.exports import error_of
+from apps.resumes.exports import Begun, error_of
 
 API = "/api/v1"
 
@@ -17,6 +17,18 @@ def document_view(row: dict[str, Any]) -> dict[str, Any]:
         "version": row["version"],
         "createdAt": row["created_at"],
         "updatedAt": row["updated_at"],
+    }
+
+
+def begun_view(begun: Begun, row: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a request. An export that is reused is kept longer from now on."""
+    return {
+        "jobId": begun.id,
+        "documentId": begun.document,
+        "status": row["status"],
+        "reused": begun.is_reused,
+        "expiresAt": row["expires_at"],
+        "streamUrl": stream_url(begun.id),
     }
 
 
@@ -75,7 +87,7 @@ def batch_view(batch: ExportBatch, exports: list[dict[str, Any]]) -> dict[str, A
         "id": batch.id,
         "status": batch.status,
         "progress": batch.progress,
-        "totalCount": len(batch.exports),
+        "totalCount": batch.total,
         "completedCount": len(batch.with_status("completed")),
         "failedCount": len(batch.with_status("failed")),
         "cancelledCount": len(batch.with_status("cancelled")),

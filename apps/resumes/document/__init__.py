@@ -9,6 +9,7 @@ stored document keeps them. What cannot be understood is refused with its path a
 never quotes the document.
 """
 
+from apps.resumes.document.current import with_current_names
 from apps.resumes.document.dates import PartialDate
 from apps.resumes.document.errors import InvalidDocument
 from apps.resumes.document.image import EmbeddedImage, ImageWarning, image_of
@@ -61,4 +62,5 @@ __all__ = [
     "parse",
     "read",
     "safe_link",
+    "with_current_names",
 ]

@@ -3,7 +3,7 @@ that has a value."""
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from apps.resumes.document.dates import PartialDate
@@ -31,8 +31,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Node:
+    """`origins`, which all nodes of a document share, has the parts of the resume that were made,
+    each with its node, by the part's id. It is None if nobody asks for unknown fields."""
+
     value: dict[str, Any]
     path: str
+    origins: dict[int, tuple[Any, "Node"]] | None = field(default=None, repr=False)
+    _asked: set[str] = field(default_factory=set, init=False, repr=False)
+
+    def made(self, part: T) -> T:
+        """Remembers that the part was made from this node. It keeps the part, so that no other
+        object gets its id."""
+        if self.origins is not None:
+            self.origins[id(part)] = (part, self)
+        return part
+
+    @property
+    def unknown(self) -> dict[str, Any]:
+        """The fields that nothing has read, if they were asked for."""
+        if self.origins is None:
+            return {}
+        return {name: value for name, value in self.value.items() if name not in self._asked}
 
     def text(self, *names: str) -> str | None:
         return self._read(as_line, *names)
@@ -75,17 +94,19 @@ class Node:
 
     def child(self, *names: str) -> "Node":
         value, path = self.find(*names)
-        return Node(as_object(value, path), path)
+        return Node(as_object(value, path), path, self.origins)
 
     def children(self, *names: str, caption: str | None = None) -> Iterator["Node"]:
         """The entries of a list. With `caption`, a text stands for an entry that has only that."""
         value, path = self.find(*names)
         for index, item in enumerate(as_list(value, path)):
             item = {caption: item} if caption and isinstance(item, str) else item
-            yield Node(as_object(item, f"{path}[{index}]"), f"{path}[{index}]")
+            place = f"{path}[{index}]"
+            yield Node(as_object(item, place), place, self.origins)
 
     def find(self, *names: str) -> tuple[Any, str]:
         """The value of a field and its path. The value is None if the field is empty."""
+        self._asked.update(names)
         name = next((name for name in names if not is_empty(self.value.get(name))), None)
         return self.value.get(name) if name else None, f"{self.path}.{name or names[0]}"
 

@@ -19,20 +19,24 @@ MAX_TEXTS = 5_000
 
 def read(data: Any) -> Resume:
     """The resume that a document describes. Raises `InvalidDocument`."""
+    resume = resume_of(Node(checked(data), "$"))
+    check_length(resume)
+    return resume
+
+
+def checked(data: Any) -> dict[str, Any]:
     check(data)
     check_size(data)
     if not isinstance(data, dict):
         raise InvalidDocument("$", "It must be an object.")
     if data and not SECTIONS & data.keys():
         raise InvalidDocument("$", "It has no section of a JSON Resume, such as basics or work.")
-    resume = resume_of(Node(data, "$"))
-    check_length(resume)
-    return resume
+    return data
 
 
 def resume_of(node: Node) -> Resume:
     children = node.children
-    return Resume(
+    found = Resume(
         basics=sections.basics(node.child("basics", "bio")),
         work=entries(sections.work, children("work", "experience")),
         volunteer=entries(sections.volunteer, children("volunteer")),
@@ -49,6 +53,7 @@ def resume_of(node: Node) -> Resume:
         projects=entries(sections.project, children("projects", caption="name")),
         meta=sections.meta(node.child("meta")),
     )
+    return node.made(found)
 
 
 def check_length(resume: Resume) -> None:
@@ -56,7 +61,7 @@ def check_length(resume: Resume) -> None:
     document = resume.model_dump(mode="json", exclude={"basics": {"image"}, "meta": True})
     printed = list(texts(document))
     if len(printed) > MAX_TEXTS:
-        raise InvalidDocument("$", f"It has more than {MAX_TEXTS:,} texts.")
+        raise InvalidDocument("$", f"It has more than {MAX_TEXTS:,} text fields.")
     if sum(map(len, printed)) > MAX_CHARACTERS:
         raise InvalidDocument("$", f"Its texts have more than {MAX_CHARACTERS:,} characters.")
 

@@ -1,8 +1,6 @@
 """A resume as the rest of the application sees it: the sections of the current JSON Resume schema
-with Python names. Texts are clean and without spaces around them; empty ones are None.
-
-`model_dump(mode="json")` is the payload of a job and `model_validate` reads it again.
-`as_json()` is the same resume as a JSON Resume document."""
+with Python names. Texts are clean and without spaces around them; empty ones are None. `as_json()`
+is the same resume as a JSON Resume document."""
 
 from typing import Any
 
@@ -41,10 +39,6 @@ class Period(Part):
 
     start_date: PartialDate | None = None
     end_date: PartialDate | None = None
-
-    @property
-    def is_ongoing(self) -> bool:
-        return self.start_date is not None and self.end_date is None
 
 
 class Location(Part):
@@ -179,10 +173,6 @@ class Resume(Part):
     references: tuple[Reference, ...] = ()
     projects: tuple[Project, ...] = ()
     meta: Meta = Meta()
-
-    @property
-    def name(self) -> str | None:
-        return self.basics.name
 
     def as_json(self) -> dict[str, Any]:
         """The resume under the current JSON Resume names."""

@@ -31,8 +31,8 @@ Entry = TypeVar("Entry", bound=Part)
 
 def entries(read: Callable[[Node], Entry], nodes: Iterator[Node]) -> tuple[Entry, ...]:
     """The entries of a list, without those that editors leave empty."""
-    found = (read(node) for node in nodes)
-    return tuple(entry for entry in found if entry != type(entry)())
+    found = ((node, node.made(read(node))) for node in nodes)
+    return tuple(entry for node, entry in found if entry != type(entry)() or node.unknown)
 
 
 class Dates(TypedDict):
@@ -45,7 +45,7 @@ def period(node: Node) -> Dates:
 
 
 def basics(node: Node) -> Basics:
-    return Basics(
+    found = Basics(
         name=node.text("name", "fullName") or joined(node, "firstName", "lastName", by=" "),
         label=node.text("label", "title"),
         image=node.image("image", "picture"),
@@ -56,6 +56,7 @@ def basics(node: Node) -> Basics:
         location=location(node),
         profiles=entries(profile, profiles(node)),
     )
+    return node.made(found)
 
 
 def joined(node: Node, *names: str, by: str) -> str | None:
@@ -68,13 +69,14 @@ def location(node: Node) -> Location:
     if isinstance(node.value.get("location"), str):
         return Location(city=node.text("location"))
     node = node.child("location")
-    return Location(
+    found = Location(
         address=node.prose("address", "street"),
         postal_code=node.number("postalCode", "zipCode", "zip"),
         city=node.text("city"),
         country_code=node.text("countryCode", "country"),
         region=node.text("region", "state", "province"),
     )
+    return node.made(found)
 
 
 def place(node: Node) -> str | None:
@@ -94,12 +96,14 @@ def first_website(node: Node) -> str | None:
 
 def profiles(node: Node) -> Iterator[Node]:
     """A list. Before 0.0.0 it was an object with the name of the user in each network."""
-    networks = node.value.get("profiles")
+    networks, _ = node.find("profiles")
     if not isinstance(networks, dict):
         return node.children("profiles")
     path = f"{node.path}.profiles.*"
     found = networks.items()
-    return (Node({"network": key, "username": name}, path) for key, name in found if name)
+    return (
+        Node({"network": key, "username": name}, path, node.origins) for key, name in found if name
+    )
 
 
 def profile(node: Node) -> Profile:
@@ -217,8 +221,9 @@ def project(node: Node) -> Project:
 
 
 def meta(node: Node) -> Meta:
-    return Meta(
+    found = Meta(
         canonical=node.text("canonical"),
         version=node.number("version"),
         last_modified=node.number("lastModified"),
     )
+    return node.made(found)

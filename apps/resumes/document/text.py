@@ -16,7 +16,7 @@ def fault_of(text: str) -> str | None:
     if NUL in text:
         return "It contains a NUL character."
     if SURROGATE.search(text):
-        return "It contains half of a surrogate pair."
+        return "It contains an invalid Unicode character."
     return None
 
 

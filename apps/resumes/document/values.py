@@ -27,7 +27,7 @@ def is_number(value: Any) -> bool:
 
 def bounded(value: Any, path: str, limit: int) -> str:
     if not isinstance(value, str):
-        raise InvalidDocument(path, "It must be a text.")
+        raise InvalidDocument(path, "It must be a string.")
     if len(value) > limit:
         raise InvalidDocument(path, f"It has more than {limit:,} characters.")
     return value

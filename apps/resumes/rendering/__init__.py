@@ -14,6 +14,8 @@ from apps.resumes.rendering.errors import (
     RendererMissing,
     RenderingError,
     TooManyPages,
+    TooManyParts,
+    TooMuchMemory,
 )
 from apps.resumes.rendering.fitting import MAX_PAGES
 from apps.resumes.rendering.fonts import check_fonts
@@ -27,6 +29,8 @@ __all__ = [
     "RendererMissing",
     "RenderingError",
     "TooManyPages",
+    "TooManyParts",
+    "TooMuchMemory",
     "check_fonts",
     "picture_of",
     "render",

@@ -1,5 +1,6 @@
 """WeasyPrint, prepared once for a process. This module is imported by the first render only."""
 
+import gc
 import logging
 from functools import cache
 from io import BytesIO
@@ -12,6 +13,7 @@ from weasyprint.urls import URLFetcher, URLFetcherResponse
 from apps.resumes.options import TemplateSlug
 from apps.resumes.rendering.grey import make_grey
 from apps.resumes.rendering.html import TEMPLATES
+from apps.resumes.rendering.leanfont import use_lean_fonts
 from apps.resumes.rendering.metadata import Properties
 
 PHOTO = "photo:"
@@ -23,6 +25,8 @@ END = "end"
 # Their messages quote the document: characters without a glyph, malformed links.
 for name in ("weasyprint", "weasyprint.progress", "fontTools"):
     logging.getLogger(name).disabled = True
+
+use_lean_fonts()
 
 
 class OnlyPhoto(URLFetcher):
@@ -84,3 +88,9 @@ def styles_of(design: TemplateSlug) -> tuple[CSS, ...]:
 def font_configuration() -> FontConfiguration:
     """Reading the installed fonts takes longer than laying out a page."""
     return FontConfiguration()
+
+
+def forget_fonts() -> None:
+    """Frees the fonts of earlier documents, which otherwise stay in memory."""
+    font_configuration.cache_clear()
+    gc.collect()

@@ -2,6 +2,8 @@
 
     RenderingError            Permanent: another attempt with this document would fail too
     ├── TooManyPages          TOO_MANY_PAGES
+    ├── TooManyParts          TOO_MANY_PARTS: the layout would take too much memory
+    ├── TooMuchMemory         TOO_MUCH_MEMORY: it did, in spite of all limits
     ├── NoSuchPage            NO_SUCH_PAGE: the PDF has fewer pages
     └── RendererMissing       RENDERER_MISSING: a library is not installed on this machine
 
@@ -26,6 +28,23 @@ class TooManyPages(RenderingError):
             f"This resume has more than {limit} pages. Shorten it, or choose the design "
             "“compact” and smaller margins."
         )
+
+
+class TooManyParts(RenderingError):
+    code = "TOO_MANY_PARTS"
+
+    def __init__(self, limit: int):
+        super().__init__(
+            f"This resume has more than {limit:,} parts, such as entries, lines and links. "
+            "Shorten it."
+        )
+
+
+class TooMuchMemory(RenderingError):
+    code = "TOO_MUCH_MEMORY"
+
+    def __init__(self) -> None:
+        super().__init__("This resume needs more memory than an export may use. Shorten it.")
 
 
 class NoSuchPage(RenderingError):

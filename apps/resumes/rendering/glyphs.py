@@ -13,5 +13,7 @@ def warning_of(missing: Collection[str]) -> str | None:
     named = ", ".join(f"U+{ord(letter):04X}" for letter in letters[:MOST_NAMED])
     more = len(letters) - MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""
-    noun = "character" if len(letters) == 1 else "characters"
-    return f"No installed font has the {noun} {named}{rest}. The PDF shows boxes in their place."
+    if len(letters) == 1:
+        return f"No installed font has the character {named}. The PDF shows a box in its place."
+    what = f"No installed font has the characters {named}{rest}."
+    return f"{what} The PDF shows boxes in their place."

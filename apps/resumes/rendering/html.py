@@ -3,13 +3,14 @@
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apps.resumes.options import POINTS_PER_INCH, ExportOptions
-from apps.resumes.rendering.prose import Prose
+from apps.resumes.rendering.prose import Prose, plain
 from apps.resumes.rendering.scripts import Direction, Han
-from apps.resumes.rendering.view import Link, View
+from apps.resumes.rendering.view import SIDE, Link, View
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -21,20 +22,31 @@ ROOM_FOR_NUMBERS = 0.45
 LETTER_POINTS = {"minimal": 4.6, "columns": 4.5, "compact": 4.3, "serif": 4.5, "modern": 4.6}
 PHOTO_POINTS = 90
 SEPARATOR = 3
+# As many as fit on one line between the widest margins, with the number of the page.
+FOOTER_LETTERS = 48
 
 
 def html_of(
-    view: View, options: ExportOptions, *, language: str, direction: Direction, photo: str
+    view: View,
+    options: ExportOptions,
+    prose: Prose,
+    *,
+    language: str,
+    direction: Direction,
+    photo: str,
 ) -> str:
     """`photo` is the address of the picture, or empty."""
     room = options.page_size.points.width - POINTS_PER_INCH * (
         options.margins.left + options.margins.right
     )
     letters = (room - PHOTO_POINTS * bool(photo)) / LETTER_POINTS[options.template]
-    template = environment(direction).get_template(f"{options.template}/page.html")
+    template = environment().get_template(f"{options.template}/page.html")
     return template.render(
         view=view,
+        side=SIDE,
+        prose=prose,
         contacts=list(packed(view.contacts, letters)),
+        footer_name=shortened(plain(view.title), FOOTER_LETTERS),
         language=language,
         direction=direction,
         photo=photo,
@@ -55,6 +67,15 @@ def packed(contacts: Iterable[Link], letters: float) -> Iterator[list[Link]]:
         yield line
 
 
+def shortened(text: str, letters: int) -> str:
+    """With an ellipsis if it is wider than that many letters."""
+    if width_of(text) <= letters:
+        return text
+    widths = accumulate(map(width_of, text))
+    kept = "".join(letter for letter, width in zip(text, widths, strict=True) if width < letters)
+    return f"{kept.rstrip()}…"
+
+
 def width_of(text: str) -> int:
     """In letters. Chinese characters are twice as wide."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
@@ -64,7 +85,7 @@ def page_style(options: ExportOptions, *, han: Han, scale: float) -> str:
     """The part of the style that depends on the document. `han` selects the font for Chinese
     characters, and `scale` applies to all text."""
     return (
-        environment("ltr")
+        environment()
         .get_template("page.css")
         .render(
             size=options.page_size.points,
@@ -77,10 +98,10 @@ def page_style(options: ExportOptions, *, han: Han, scale: float) -> str:
 
 
 @cache
-def environment(direction: Direction) -> "Environment":
+def environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    made = Environment(
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -89,11 +110,3 @@ def environment(direction: Direction) -> "Environment":
         # Templates do not change while this process runs.
         auto_reload=False,
     )
-    prose = Prose(direction)
-    made.filters |= {
-        "inline": prose.inline,
-        "item": prose.item,
-        "paragraphs": prose.paragraphs,
-        "verbatim": prose.verbatim,
-    }
-    return made

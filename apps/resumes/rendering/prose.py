@@ -5,7 +5,7 @@ Expressions are bounded, so that no text takes long to search.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from markupsafe import Markup, escape
@@ -30,22 +30,35 @@ SOME_LETTERS = re.compile(
     rf".{{6,20}}?(?<![-fFtT{WORD_JOINER}])(?=[^\u0300-\u036f{WORD_JOINER}fhijlt])"
 )
 ITEM = "item"
+# Elements within lines, for a whole document. The layout takes up to 40 kB for each of them.
+MOST_ELEMENTS = 2_000
+TOO_MANY_MARKS = (
+    f"The resume has more than {MOST_ELEMENTS:,} marks, such as **bold** and links. The others are "
+    "shown as they are written."
+)
 # In many fonts these share a glyph with a space or a hyphen. In a PDF a glyph stands for one
 # character, so every space of the document could be extracted as one of them.
 LOOKALIKES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u2011": "-", "\xad": ""})
 
 
 class Prose:
-    """Texts for a page that is written from one side. Texts from the other side, and in other
-    scripts, are marked as such."""
+    """Texts of one document, for a page that is written from one side. Texts from the other side,
+    and in other scripts, are marked as such. After `most` elements within lines, marks stay text,
+    which is a `warning` for the user."""
 
-    def __init__(self, page: Direction):
+    def __init__(self, page: Direction, most: int = MOST_ELEMENTS):
         self._page: Direction = page
+        self._elements_left = most
+        self.warning: str | None = None
 
     def inline(self, text: str) -> Markup:
         """A text on one line, or a part of one."""
         line = one_line(text)
-        return self._spanned(line, marked(line))
+        return self._spanned(line, self._marked(line))
+
+    def words(self, texts: Iterable[str]) -> Markup:
+        """Texts with commas between them."""
+        return Markup(", ").join(map(self.inline, texts))
 
     def verbatim(self, text: str) -> Markup:
         """The same without marks: stars in an address mean nothing."""
@@ -69,12 +82,14 @@ class Prose:
                 items = (Markup("<li>{}</li>").format(self.item(line)) for line in lines)
                 yield Markup("<ul>{}</ul>").format(Markup("").join(items))
             else:
-                text = Markup("<br>").join(map(marked, lines))
+                text = Markup("<br>").join(map(self._marked, lines))
                 yield Markup("<p{}>{}</p>").format(self.attributes("\n".join(lines)), text)
 
     def _spanned(self, text: str, markup: Markup) -> Markup:
         attributes = self.attributes(text)
-        return Markup("<span{}>{}</span>").format(attributes, markup) if attributes else markup
+        if not attributes or not self._take_element():
+            return markup
+        return Markup("<span{}>{}</span>").format(attributes, markup)
 
     def _kind(self, line: str) -> str:
         return ITEM if BULLET.match(line) else direction_of(line, otherwise=self._page)
@@ -90,22 +105,42 @@ class Prose:
             ]
         )
 
+    def _marked(self, text: str) -> Markup:
+        return Markup("").join(self._pieces(text))
+
+    def _pieces(self, text: str) -> Iterator[Markup]:
+        position = 0
+        for mark in MARKS.finditer(text):
+            before = text[position : mark.start()]
+            yield escape(breakable(before.rstrip(" ")))
+            yield self._markup_of(mark, " " if before.endswith(" ") else "")
+            position = mark.end()
+        yield escape(breakable(text[position:]))
+
+    def _markup_of(self, mark: re.Match[str], space: str) -> Markup:
+        """With the space before it inside: if a text before an element fits on a line except for
+        its last space, WeasyPrint breaks the line after the first word."""
+        link = safe_link(mark["url"])
+        if mark["url"] and link is None:
+            # Where a link may not go, the reader sees what was written.
+            return escape(space + mark[0])
+        if not self._take_element():
+            self.warning = TOO_MANY_MARKS
+            return escape(breakable(space + mark[0]))
+        if mark["strong"]:
+            return Markup("<strong>{}{}</strong>").format(space, self._marked(mark["strong"]))
+        if mark["emphasis"]:
+            return Markup("<em>{}{}</em>").format(space, self._marked(mark["emphasis"]))
+        return Markup('<a href="{}">{}{}</a>').format(link, space, self._marked(mark["text"]))
+
+    def _take_element(self) -> bool:
+        """Whether there may be one more element within lines."""
+        self._elements_left -= 1
+        return self._elements_left >= 0
+
 
 def one_line(text: str) -> str:
     return " ".join(text.translate(LOOKALIKES).split())
-
-
-def marked(text: str) -> Markup:
-    return Markup("").join(pieces(text))
-
-
-def pieces(text: str) -> Iterator[Markup]:
-    position = 0
-    for mark in MARKS.finditer(text):
-        yield escape(breakable(text[position : mark.start()]))
-        yield markup_of(mark)
-        position = mark.end()
-    yield escape(breakable(text[position:]))
 
 
 def breakable(text: str) -> str:
@@ -118,18 +153,7 @@ def breakable(text: str) -> str:
     return LONG_WORD.sub(lambda word: SOME_LETTERS.sub(rf"\g<0>{ZERO_WIDTH_SPACE}", word[0]), text)
 
 
-def markup_of(mark: re.Match[str]) -> Markup:
-    if mark["strong"]:
-        return Markup("<strong>{}</strong>").format(marked(mark["strong"]))
-    if mark["emphasis"]:
-        return Markup("<em>{}</em>").format(marked(mark["emphasis"]))
-    if link := safe_link(mark["url"]):
-        return Markup('<a href="{}">{}</a>').format(link, marked(mark["text"]))
-    # Where a link may not go, the reader sees what was written.
-    return escape(mark[0])
-
-
 def plain(text: str) -> str:
     """The text without marks, for places that have no markup."""
-    text = marked(one_line(text)).striptags()
+    text = Prose("ltr").inline(text).striptags()
     return text.replace(WORD_JOINER, "").replace(ZERO_WIDTH_SPACE, "")

@@ -17,6 +17,7 @@ Han = Literal["SC", "TC", "JP", "KR"]
 PAGE_LANGUAGE = "en"
 FIRST_GREEK = 0x370
 CHINESE = "zh"
+FIRST_EAST_ASIAN = "\u2e80"
 HAN: dict[str, Han] = {"zh-CN": "SC", "zh-TW": "TC", "ja": "JP", "ko": "KR"}
 
 # In this order: Japanese and Korean also have Chinese characters, Persian also has Arabic letters.
@@ -58,6 +59,11 @@ def language_of(text: str, share: float = 1 / 3) -> str | None:
         return None
     found = next((language for language, known in LANGUAGES if known.search(text)), None)
     return chinese_of(letters) if found == CHINESE else found
+
+
+def has_large_fonts(text: str) -> bool:
+    """Whether a text needs fonts of about 20 MB each: East Asian scripts, and emoji."""
+    return max(text, default="") >= FIRST_EAST_ASIAN
 
 
 def han_of(lines: Iterable[str]) -> Han:

@@ -29,6 +29,8 @@ T = TypeVar("T")
 # An entry of about a tenth of a page.
 SHORT_LETTERS = 450
 SHORT_LIST = 6
+# What the design with two columns shows in the narrow one, below the contacts.
+SIDE = ("skills", "languages", "certificates", "awards", "interests")
 
 
 class Link(NamedTuple):
@@ -101,6 +103,10 @@ class View(NamedTuple):
     contacts: tuple[Link, ...]
     sections: dict[str, Section]
 
+    @property
+    def title(self) -> str:
+        return self.name or self.label or "Resume"
+
 
 def view_of(resume: Resume) -> View:
     return View(
@@ -116,16 +122,24 @@ def lines_of(view: View) -> Iterator[str]:
     yield from filter(None, (view.name, view.label))
     yield from (contact.text for contact in view.contacts)
     for section in view.sections.values():
-        yield from (section.text or "").splitlines()
-        for entry in section.entries:
-            yield " ".join(filter(None, (entry.title, entry.subtitle, entry.place)))
-            yield from (entry.summary or "").splitlines()
-            yield from entry.highlights
-            yield from (" ".join(fact.words) for fact in entry.facts)
-        for row in section.rows:
-            yield " ".join(word for group in row for word in words_of(group))
-        for quote in section.quotes:
-            yield from filter(None, quote)
+        yield from section_lines(section)
+
+
+def section_lines(section: Section) -> Iterator[str]:
+    yield from prose_lines(section.text)
+    for entry in section.entries:
+        yield " ".join(filter(None, (entry.title, entry.subtitle, entry.place)))
+        yield from prose_lines(entry.summary)
+        yield from entry.highlights
+        yield from (" ".join(fact.words) for fact in entry.facts)
+    for row in section.rows:
+        yield " ".join(word for group in row for word in words_of(group))
+    for quote in section.quotes:
+        yield from filter(None, quote)
+
+
+def prose_lines(text: str | None) -> Iterator[str]:
+    return filter(str.strip, (text or "").splitlines())
 
 
 def words_of(group: Group) -> Iterator[str]:

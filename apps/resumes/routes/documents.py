@@ -1,10 +1,10 @@
 """Documents: create, read, change, delete, and the picture of the first page."""
 
-import json
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic_core import to_json
 
 from apps.resumes import documents, previews
 from apps.resumes.answers import Answer, DocumentRoute, answer
@@ -16,7 +16,8 @@ from batchmill.service import Reader, Submitter
 router = APIRouter(prefix="/documents", route_class=DocumentRoute)
 
 DOCUMENT = "/{id}"
-BODY = {"requestBody": {"required": True, "content": {"application/json": {}}}}
+JSON = "application/json"
+BODY = {"requestBody": {"required": True, "content": {JSON: {}}}}
 Version = Annotated[
     int, Query(ge=1, le=2**31 - 1, description="The version that the change is based on.")
 ]
@@ -35,12 +36,15 @@ async def list_documents(caller: Reader, before: Before, count: Count = 50) -> A
     return answer({"documents": [document_view(row) for row in rows], "next": following})
 
 
-@router.get(DOCUMENT)
-async def get_document(caller: Reader, id: UUID) -> Answer:
+@router.get(DOCUMENT, response_class=Response)
+async def get_document(caller: Reader, id: UUID) -> Response:
     """`document` is what was given, and `resume` the same with the current names of fields."""
     row = await documents.get(caller.client, id)
-    resume = documents.resume_of(row["content"])
-    return answer(document_view(row) | {"document": row["content"], "resume": resume})
+
+    def written(content: str) -> bytes:
+        return to_json(answer(document_view(row) | documents.both_views(content)))
+
+    return Response(await documents.beside(written, row["content"]), media_type=JSON)
 
 
 @router.put(DOCUMENT, openapi_extra=BODY)
@@ -71,6 +75,5 @@ async def get_thumbnail(
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in (if_none_match or ""):
         return Response(status_code=304, headers=headers)
-    document["content"] = json.dumps(document["content"], ensure_ascii=False)
     image = await previews.thumbnail(caller.tenant, document, template)
     return Response(image, media_type="image/png", headers=headers)

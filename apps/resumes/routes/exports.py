@@ -1,5 +1,6 @@
 """Exports: begin, read, cancel and follow one, and follow all."""
 
+from functools import partial
 from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
@@ -7,11 +8,10 @@ from fastapi import APIRouter, Request, Response
 from apps.resumes import exports
 from apps.resumes.answers import Answer, ApiRoute, answer
 from apps.resumes.routes.links import links, shown
-from apps.resumes.routes.pages import Count
+from apps.resumes.routes.pages import Before, Count, place_of, split
 from apps.resumes.routes.requests import ExportBody
-from apps.resumes.stream import ExportEvents, SomeExportEvents
-from apps.resumes.views import API, stream_url
-from batchmill import Client, Feed
+from apps.resumes.stream import AllExportEvents, SomeExportEvents
+from apps.resumes.views import API, begun_view
 from batchmill.service import EventStreams, LastEventId, Reader, Submitter
 
 router = APIRouter(route_class=ApiRoute)
@@ -19,35 +19,25 @@ router = APIRouter(route_class=ApiRoute)
 JOB = "/export/job/{id}"
 
 
-def feed_of(client: Client) -> Feed:
-    """The events of all exports of the user."""
-    return client.feed(*next(iter(exports.LABELS.items())))
-
-
 @router.post("/export/pdf", status_code=202)
 async def begin_export(caller: Submitter, body: ExportBody) -> Answer:
     begun = await exports.begin(caller.client, body.document_id, body.chosen())
-    row = await exports.get(caller.client, begun.id)
-    return answer(
-        {
-            "jobId": begun.id,
-            "status": row["status"],
-            "reused": begun.is_reused,
-            "expiresAt": row["expires_at"],
-            "streamUrl": stream_url(begun.id),
-        }
-    )
+    return answer(begun_view(begun, await exports.get(caller.client, begun.id)))
 
 
 @router.get("/export/jobs")
-async def list_exports(request: Request, caller: Reader, count: Count = 50) -> Answer:
-    """The newest exports of any status."""
+async def list_exports(
+    request: Request, caller: Reader, before: Before, count: Count = 50
+) -> Answer:
+    """The newest exports of any status. `next` is the value of `before` for the next page."""
     # Read before the exports, so that a reader that continues after it misses nothing.
-    position = await feed_of(caller.client).position()
-    rows = await exports.exports_of(caller.client, listed=True, count=count)
+    position = await exports.feed_of(caller.client).position()
+    found = await exports.exports_of(caller.client, listed=True, before=before, count=count + 1)
+    rows, following = split(found, count, place_of)
     return answer(
         {
             "jobs": [await shown(request, caller, row) for row in rows],
+            "next": following,
             "lastEventId": position,
             "streamUrl": f"{API}/stream",
         }
@@ -81,5 +71,6 @@ async def follow_exports(
     request: Request, streams: EventStreams, caller: Reader, after: LastEventId
 ) -> Response:
     """The events of all exports of the user. It does not end."""
-    events = ExportEvents(links(request, caller))
-    return await streams.follow(caller, feed_of(caller.client), after, show=events.show)
+    log_before = partial(exports.log_before, caller.client)
+    events = AllExportEvents(links(request, caller), log_before)
+    return await streams.follow(caller, exports.feed_of(caller.client), after, show=events.show)

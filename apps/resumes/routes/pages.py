@@ -1,13 +1,17 @@
-"""Pages of lists. A place in a list is the time and the id of a row."""
+"""Pages of lists. A place in a list is the time and the id of a row. In a URL it is the number of
+microseconds since 1970, a hyphen and the id."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Query
 
 from batchmill.service import BadRequest
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 Place = tuple[datetime, UUID]
 T = TypeVar("T")
@@ -17,10 +21,10 @@ def parsed_place(before: str | None = None) -> Place | None:
     if before is None:
         return None
     try:
-        created_at, id = before.split(" ")
-        return datetime.fromisoformat(created_at), UUID(id)
-    except ValueError:
-        raise BadRequest("before: Give the value of next on the previous page.") from None
+        number, _, id = before.partition("-")
+        return EPOCH + int(number) * MICROSECOND, UUID(id)
+    except (ValueError, OverflowError):
+        raise BadRequest("before must be the `next` value of the previous page.") from None
 
 
 Before = Annotated[Place | None, Depends(parsed_place)]
@@ -34,7 +38,7 @@ def split(
     if len(rows) <= count:
         return rows, None
     created_at, id = place(rows[count - 1])
-    return rows[:count], f"{created_at.isoformat()} {id}"
+    return rows[:count], f"{(created_at - EPOCH) // MICROSECOND}-{id}"
 
 
 def place_of(row: Mapping[str, Any]) -> Place:

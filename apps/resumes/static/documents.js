@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { Card } from "./card.js";
+import { fill } from "./lists.js";
 
 const PAGE = 24;
 
@@ -52,9 +53,7 @@ export class Documents {
       return [document.id, card];
     }));
     this.#selected = new Set([...this.#selected].filter((id) => this.#cards.has(id)));
-    const items = [...this.#cards.values()].map((card) => card.element);
-    // Moving an element would take its focus.
-    if (items.length !== this.#grid.children.length || items.some((item, at) => item !== this.#grid.children[at])) this.#grid.replaceChildren(...items);
+    fill(this.#grid, this.#cards.values());
     this.#changed();
   }
 

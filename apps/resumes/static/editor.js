@@ -18,11 +18,10 @@ const AGAIN_MS = 3_000;
 // What the server has, or null for a new document; what the form shows; and what was saved last.
 let record = null;
 let resume = complete({});
-let rest = {};
 let saved = "";
 let form = null;
 
-const content = () => ({ ...rest, ...withoutEmpty(resume) });
+const content = () => withoutEmpty(resume);
 const isChanged = () => JSON.stringify(content()) !== saved;
 
 // The preview
@@ -35,7 +34,7 @@ const preview = new Preview({
     if (!found) return preview.showProblem([text]);
     const link = element("button", found.place, { type: "button", class: "link" });
     link.onclick = () => { show("form"); form.reveal(found); };
-    preview.showProblem([link, `: ${text} The preview shows the document before.`]);
+    preview.showProblem([link, `: ${text} The preview shows the last valid version.`]);
   },
   accepted: () => form.clearProblems(),
 });
@@ -134,9 +133,8 @@ $("export-it").onclick = ({ target }) => busy(target, async () => {
 async function load(id) {
   const { document: stored = {}, resume: current, ...facts } = id ? await get(`/documents/${id}`) : {};
   record = id ? facts : null;
+  // With fields that the form does not know: they stay as they are.
   resume = complete(structuredClone(current ?? stored));
-  // Fields that the form does not know stay as they are.
-  rest = Object.fromEntries(Object.entries(stored).filter(([name]) => !(name in resume) && !OLD.includes(name)));
   saved = id ? JSON.stringify(content()) : JSON.stringify({});
   form = new Form($("form"), resume, changed);
   $("loading").hidden = true;
@@ -145,9 +143,6 @@ async function load(id) {
   preview.update(0);
   if (!id) form.focus();
 }
-
-// Sections under their older names: the server has read them under the current ones.
-const OLD = ["bio", "hobbies", "certifications", "websites"];
 
 async function start() {
   await openSession();

@@ -19,7 +19,7 @@ export class Entries {
     this.#changed = changed;
     this.#entries = items.map((item) => this.#made(item));
     this.#list.ariaLabel = spec.label;
-    this.#add = element("button", `Add ${article(spec.one)}`, { type: "button", class: "button quiet add" });
+    this.#add = element("button", `Add ${spec.isUncountable ? spec.one : article(spec.one)}`, { type: "button", class: "button quiet add" });
     this.#add.onclick = () => this.#insert({}, this.#items.length, true);
     this.element = element("div", [this.#list, this.#add]);
     this.#show();

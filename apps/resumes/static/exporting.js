@@ -84,12 +84,15 @@ function refuse(form, error) {
 function refusal(error) {
   const { used, limit } = factsOf(error);
   if (error.status === 507) return ["Your storage is full.", `${bytes(used ?? 0)} of ${bytes(limit ?? 0)} are used. Delete finished exports to free space, or wait until they expire.`];
-  if (error.status === 429 && limit != null) return ["You have used all exports of today.", `${used} of ${limit} are used. ${whenAgain(error.retryAfter)}`];
+  if (error.status === 429 && limit != null) {
+    const [left, again] = [limit - used, whenAgain(error.retryAfter)];
+    if (left > 0) return [`You can begin ${counted(left, "more export")} today.`, `${used} of ${limit} are used. Select fewer documents, or wait until ${again}.`];
+    return ["You have reached today's limit.", `${used} of ${limit} are used. You can export again from ${again}.`];
+  }
   return [error.message];
 }
 
 function whenAgain(seconds) {
-  if (!seconds) return "Try again tomorrow.";
-  const at = new Date(Date.now() + 1000 * seconds);
-  return `More are possible from ${at.toLocaleString(undefined, { weekday: "long", hour: "numeric", minute: "2-digit" })}.`;
+  if (!seconds) return "tomorrow";
+  return new Date(Date.now() + 1000 * seconds).toLocaleString(undefined, { weekday: "long", hour: "numeric", minute: "2-digit" });
 }

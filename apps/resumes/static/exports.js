@@ -6,6 +6,7 @@ import { follow } from "/components/stream.js";
 import { address, get, remove } from "./api.js";
 import { Finished } from "./finished.js";
 import { Group } from "./group.js";
+import { fill } from "./lists.js";
 import { Quota } from "./quota.js";
 import { isEnded, later } from "./states.js";
 
@@ -169,9 +170,7 @@ export class Exports {
         group.isOpen = false;
       }
     });
-    const place = $("groups");
-    const elements = [...this.#groups.values()].map(({ element }) => element);
-    if (elements.length !== place.children.length || elements.some((each, at) => each !== place.children[at])) place.replaceChildren(...elements);
+    fill($("groups"), this.#groups.values());
   }
 
   #acts = {

@@ -6,6 +6,7 @@ import { ago, bytes, counted } from "/components/format.js";
 import { address } from "./api.js";
 import { designName } from "./designs.js";
 import { checked, hasFile } from "./downloads.js";
+import { fill } from "./lists.js";
 import { isExpired } from "./states.js";
 
 const SOON_MS = 86_400_000;
@@ -25,9 +26,7 @@ export class Finished {
     const known = this.#items;
     this.#items = new Map(history.map((item) => [item.id, known.get(item.id) ?? new Item(item, this.#acts)]));
     for (const item of history) this.#items.get(item.id).show(item);
-    const elements = [...this.#items.values()].map(({ element: each }) => each);
-    // Moving an element would take its focus.
-    if (elements.length !== this.#list.children.length || elements.some((each, at) => each !== this.#list.children[at])) this.#list.replaceChildren(...elements);
+    fill(this.#list, this.#items.values());
   }
 }
 

@@ -39,7 +39,7 @@ async function exported(chosen, options = {}) {
   const answer = await exportDocuments(chosen, options);
   if (!answer) return;
   documents.clear();
-  if (answer.reused) toast("This export is already there. It is kept for 7 more days.", { kind: "good" });
+  if (answer.reused) toast(answer.status === "completed" ? "This export is already there. It is kept for 7 more days." : "This export is already in progress.", { kind: "good" });
   if (NARROW.matches) location.hash = "#exports";
   await exports.showNew(answer.jobIds);
 }
@@ -55,7 +55,7 @@ async function documentOf(id) {
 
 async function deleted(chosen) {
   const what = chosen.length === 1 ? chosen[0].name : counted(chosen.length, "document");
-  if (!await sure(`Delete ${what}?`, "Exports that wait are cancelled. Finished exports stay until they expire. This cannot be undone.")) return;
+  if (!await sure(`Delete ${what}?`, "Waiting exports are cancelled. Finished exports stay until they expire. This cannot be undone.")) return;
   for (const { id } of chosen) await remove(`/documents/${id}`).catch((error) => { if (error.status !== 404) throw error; });
   documents.drop(chosen.map(({ id }) => id));
   $("main").focus({ preventScroll: true });

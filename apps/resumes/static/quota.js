@@ -39,6 +39,6 @@ function bar([label, { used, limit }, text, advice]) {
 }
 
 function resets({ resetsAt }) {
-  if (!resetsAt) return "More exports are possible tomorrow.";
-  return `More exports are possible from ${new Date(resetsAt).toLocaleTimeString(undefined, { timeStyle: "short" })}.`;
+  if (!resetsAt) return "You can export again tomorrow.";
+  return `You can export again from ${new Date(resetsAt).toLocaleTimeString(undefined, { timeStyle: "short" })}.`;
 }

@@ -39,7 +39,7 @@ export const LOCATION = [
 
 export const PROFILES = {
   name: "profiles", label: "Profiles", one: "profile", title: joined("network", "username"), facts: () => "",
-  fields: [text("network", "Network", { placeholder: "GitHub" }), text("username", "Name there"), url("url", "Link", { isWide: true })],
+  fields: [text("network", "Network", { placeholder: "GitHub" }), text("username", "Username"), url("url", "Link", { isWide: true })],
 };
 
 export const SECTIONS = [
@@ -48,7 +48,7 @@ export const SECTIONS = [
     fields: [text("position", "Position"), text("name", "Company"), ...PERIOD, text("location", "Place"), LINK, long("description", "About the company", { rows: 2 }), SUMMARY, lines("highlights", "Highlights")],
   },
   {
-    name: "education", label: "Education", one: "education", title: joined("studyType", "area", "institution"), facts: period,
+    name: "education", label: "Education", one: "education", isUncountable: true, title: joined("studyType", "area", "institution"), facts: period,
     fields: [text("institution", "Institution", { isWide: true }), text("studyType", "Degree", { placeholder: "Bachelor" }), text("area", "Subject"), ...PERIOD, text("score", "Grade"), LINK, lines("courses", "Courses")],
   },
   {
@@ -57,11 +57,11 @@ export const SECTIONS = [
   },
   {
     name: "projects", label: "Projects", one: "project", title: joined("name"), facts: period,
-    fields: [text("name", "Project", { isWide: true }), ...PERIOD, text("entity", "For whom"), text("type", "Kind"), { ...LINK, isWide: true }, long("description", "Description"), lines("highlights", "Highlights"), lines("keywords", "Keywords"), lines("roles", "Roles")],
+    fields: [text("name", "Project", { isWide: true }), ...PERIOD, text("entity", "Organization"), text("type", "Type"), { ...LINK, isWide: true }, long("description", "Description"), lines("highlights", "Highlights"), lines("keywords", "Keywords"), lines("roles", "Roles")],
   },
   {
     name: "volunteer", label: "Volunteering", one: "activity", title: joined("position", "organization"), facts: period,
-    fields: [text("position", "Position"), text("organization", "Organisation"), ...PERIOD, { ...LINK, isWide: true }, SUMMARY, lines("highlights", "Highlights")],
+    fields: [text("position", "Position"), text("organization", "Organization"), ...PERIOD, { ...LINK, isWide: true }, SUMMARY, lines("highlights", "Highlights")],
   },
   {
     name: "awards", label: "Awards", one: "award", title: joined("title"), facts: dated("date"),
@@ -97,15 +97,13 @@ export function complete(document) {
   return { ...rest, basics: { ...facts, location: location ?? {}, profiles: profiles ?? [] }, ...Object.fromEntries(sections) };
 }
 
-/** The document without its empty parts. Entries stay, so that the paths of problems stay too. */
-export function withoutEmpty(value) {
-  if (Array.isArray(value)) return value.map((each) => withoutEmpty(each) ?? {});
-  if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).map(([name, each]) => [name, withoutEmpty(each)]).filter(([, each]) => !isEmpty(each));
-  return Object.fromEntries(kept);
+/** The document without the empty parts that `complete` has added. Everything else stays: entries, so that the paths
+ * of problems stay too, and fields that the form does not know. */
+export function withoutEmpty({ basics, ...rest }) {
+  const kept = without(basics, ["location", "profiles"]);
+  return without({ ...rest, basics: kept }, ["basics", ...SECTIONS.map(({ name }) => name)]);
 }
 
-function isEmpty(value) {
-  if (value == null || value === "") return true;
-  return typeof value === "object" && Object.keys(value).length === 0;
+function without(object, emptied) {
+  return Object.fromEntries(Object.entries(object).filter(([name, value]) => !emptied.includes(name) || Object.keys(value).length));
 }

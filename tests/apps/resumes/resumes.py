@@ -124,14 +124,16 @@ class User:
         assert found["status"] == "completed", found
         return found
 
-    async def until_running(self, id: str) -> None:
+    async def until_running(self, id: str, progress: float = 0) -> None:
         async with (
             self.client() as client,
             client.stream("GET", f"/export/job/{id}/stream") as stream,
         ):
             async for event in events_in(stream):
-                if event["data"]["status"] == "processing":
+                data = event["data"]
+                if data["status"] == "processing" and data["progress"] >= progress:
                     return
+        raise AssertionError("The export has ended.")
 
     async def stored(self) -> int:
         """The bytes of all files, as the quota counts them."""

@@ -9,6 +9,7 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
+from apps.resumes.cleanup import clean_up
 from tests.apps.resumes.conftest import SharedResumes
 from tests.apps.resumes.resumes import User, named, refused
 
@@ -62,6 +63,7 @@ async def test_a_batch_exports_all_its_documents(user: User) -> None:
 
 async def test_names_in_the_zip_are_safe_and_distinct(user: User) -> None:
     given = ["../../x", "Resume", "Resume", "RESUME", "x" * 300, "🦊 Ада", "..", "a\\b", "manifest"]
+    given += ["Jane Doe, MD/PhD"]
     begun = await begin(user, [await user.add(named(name)) for name in given])
     await ended(user, begun["batchId"])
     archive, manifest = unzipped(await download(user, begun["batchId"]))
@@ -73,6 +75,7 @@ async def test_names_in_the_zip_are_safe_and_distinct(user: User) -> None:
         assert not set(name) & set('/\\<>:"|?*\0') and ".." not in name
     assert names[:4] == ["x.pdf", "Resume.pdf", "Resume (2).pdf", "RESUME (3).pdf"]
     assert names[5] == "🦊 Ада.pdf"
+    assert (names[7], names[9]) == ("a-b.pdf", "Jane Doe, MD-PhD.pdf")
     assert [each["documentName"] for each in manifest["exports"]][:2] == given[:2]
 
 
@@ -82,6 +85,7 @@ async def test_the_same_document_twice_is_one_job_at_two_positions(user: User) -
     begun = await begin(user, [one, other, one])
     assert begun["jobIds"] == [first, begun["jobIds"][1], first]
     assert [each["reused"] for each in begun["jobs"]] == [True, False, True]
+    assert all(each["streamUrl"] and each["status"] for each in begun["jobs"])
     found = await ended(user, begun["batchId"])
     assert (found["totalCount"], found["completedCount"]) == (3, 3)
     archive, manifest = unzipped(await download(user, begun["batchId"]))
@@ -147,6 +151,8 @@ async def test_a_zip_names_files_that_were_deleted(user: User) -> None:
     archive, manifest = unzipped(await download(user, begun["batchId"]))
     assert archive.namelist() == ["Grace.pdf", "manifest.json"]
     assert manifest["exports"][0]["error"]["code"] == "EXPORT_EXPIRED"
+    await user.delete(f"/export/history/{begun['jobIds'][1]}")
+    assert refused(await download(user, begun["batchId"])) == (410, "EXPORT_EXPIRED")
 
 
 async def test_a_batch_begins_completely_or_not_at_all(user: User) -> None:
@@ -174,6 +180,38 @@ async def test_an_invalid_batch_is_refused(user: User, given: Any, field: str) -
     answer = await user.send("POST", "/export/batch", json=given)
     assert refused(answer) == (400, "INVALID_REQUEST")
     assert answer.json()["error"]["field"] == field
+
+
+async def test_a_batch_of_finished_exports_shows_how_long_they_are_kept_from_now_on(
+    resumes: SharedResumes, user: User
+) -> None:
+    document = await user.add(named("Ada"))
+    id = await user.begin(document)
+    first = await user.ended(id)
+    (job,) = (await begin(user, [document]))["jobs"]
+    assert (job["jobId"], job["status"], job["reused"]) == (id, "completed", True)
+    assert job["expiresAt"] == (await user.job(id))["expiresAt"] > first["expiresAt"]
+
+
+async def test_exports_that_are_forgotten_still_count_in_their_batch(
+    resumes: SharedResumes, user: User
+) -> None:
+    documents = [await user.add(named(name)) for name in ("Ada", "Grace")]
+    begun = await begin(user, documents)
+    await ended(user, begun["batchId"])
+    await user.delete(f"/export/history/{begun['jobIds'][0]}")
+    with resumes.sql() as sql:
+        age = "update resumes.exports set closed_at = closed_at - interval '31 days' where id = %s"
+        sql.execute(age, [begun["jobIds"][0]])
+    async with resumes.mill() as mill:
+        await clean_up(mill.as_tenant(user.name))
+    found = await user.get(f"/export/batch/{begun['batchId']}")
+    assert [each["id"] for each in found["jobs"]] == begun["jobIds"][1:]
+    assert (found["totalCount"], found["completedCount"]) == (2, 1)
+    _, manifest = unzipped(await download(user, begun["batchId"]))
+    assert manifest["totalCount"] == 2
+    events = await user.events(f"/export/batch/{begun['batchId']}/stream")
+    assert events[-1]["data"]["batch"]["totalCount"] == 2
 
 
 async def test_batches_are_listed_in_pages(user: User) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import threading
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
+from apps.resumes import documents
 from apps.resumes.samples import samples
+from apps.resumes.tables import RESUMES
 from tests.apps.resumes.conftest import SharedResumes
 from tests.apps.resumes.resumes import User, named, refused
 
@@ -123,6 +126,16 @@ async def test_a_user_cannot_have_more_documents_than_the_limit(
     await user.add(named("One more"))
 
 
+async def test_the_limit_of_documents_is_exact_if_many_are_added_at_once(user: User) -> None:
+    for n in range(18):
+        await user.add(named(f"Person {n}"))
+    answers = await asyncio.gather(
+        *(user.send("POST", "/documents", json=named(f"At once {n}")) for n in range(10))
+    )
+    assert sorted(each.status_code for each in answers) == [201] * 2 + [409] * 8
+    assert len((await user.get("/documents"))["documents"]) == 20
+
+
 async def test_a_deleted_document_is_gone(user: User) -> None:
     id = await user.add()
     await user.delete(f"/documents/{id}")
@@ -142,3 +155,59 @@ async def test_unknown_and_malformed_ids_are_not_found(user: User) -> None:
     for id in (uuid4(), "x", "%00", "../x"):
         answer = await user.send("GET", f"/documents/{id}")
         assert answer.status_code in (400, 404), answer.text
+
+
+async def test_a_document_is_deleted_although_its_export_was_deleted_meanwhile(
+    resumes: SharedResumes, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = await user.add()
+    read_rows = RESUMES.rows
+    async with resumes.mill() as mill:
+        await mill.limits.pause(f"tenant:{user.name}")
+        batch = mill.as_tenant(user.name).batch(await user.begin(id))
+
+        async def rows(on: Any, query: str, /, **params: Any) -> Any:
+            found = await read_rows(on, query, **params)
+            if query == "waiting_exports":
+                await batch.cancel()
+                await batch.delete()
+            return found
+
+        monkeypatch.setattr(RESUMES, "rows", rows)
+        await documents.delete(mill.as_tenant(user.name), UUID(id))
+        await mill.limits.resume(f"tenant:{user.name}")
+    assert refused(await user.send("GET", f"/documents/{id}")) == (404, "NOT_FOUND")
+
+
+async def test_a_large_document_is_read_in_a_thread() -> None:
+    async def thread_of(text: str | bytes) -> int:
+        return await documents.beside(lambda _: threading.get_ident(), text)
+
+    assert await thread_of(b" " * 60_000) == threading.get_ident()
+    assert await thread_of(b" " * 70_000) != threading.get_ident()
+
+
+@pytest.mark.parametrize("count", [10, 200_000], ids=["small", "large"])
+async def test_a_document_of_many_objects_is_stored_shown_and_refused_like_others(
+    user: User, count: int
+) -> None:
+    given = named("Ada") | {"x-own": [{}] * count}
+    id = await user.add(given)
+    found = await user.get(f"/documents/{id}")
+    assert found["document"] == found["resume"] == given
+    assert (await user.post("/preview", {"document": given}))["pageCount"] == 1
+    wrong = given | {"work": {}}
+    answer = await user.send("POST", "/preview", json={"document": wrong})
+    assert refused(answer) == (400, "INVALID_DOCUMENT")
+    answer = await user.send("POST", "/preview", json={"document": given, "page": "x"})
+    assert (answer.status_code, answer.json()["error"]["field"]) == (400, "page")
+
+
+async def test_unknown_routes_and_methods_are_answered_in_the_format_of_the_api(
+    user: User,
+) -> None:
+    for path in ("", "/nonsense", "/export/nonsense"):
+        assert refused(await user.send("GET", path)) == (404, "NOT_FOUND")
+    answer = await user.send("PATCH", "/documents")
+    assert refused(answer) == (405, "METHOD_NOT_ALLOWED")
+    assert answer.headers["allow"]

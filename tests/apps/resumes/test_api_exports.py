@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import httpx
@@ -10,15 +11,21 @@ import pytest
 from apps.resumes.samples import sample
 from tests.apps.resumes.conftest import SharedResumes
 from tests.apps.resumes.resumes import User, named, refused
-from tests.library.tools import one
+from tests.library.tools import one, rows
+
+TABLES = """select oid::regclass::text from pg_class where relkind = 'r'
+    and relnamespace in ('batchmill'::regnamespace, 'resumes'::regnamespace)"""
 
 
-async def test_an_export_ends_with_a_link_that_works_without_a_key(user: User) -> None:
+async def test_an_export_ends_with_a_link_that_works_without_a_key_and_is_not_stored(
+    resumes: SharedResumes, user: User
+) -> None:
     document = await user.add(named("Ada Lovelace"))
     begun = await user.post("/export/pdf", {"documentId": document, "templateSlug": "serif"})
     id = begun["jobId"]
     assert begun == {
         "jobId": id,
+        "documentId": document,
         "status": begun["status"],
         "reused": False,
         "expiresAt": None,
@@ -34,7 +41,14 @@ async def test_an_export_ends_with_a_link_that_works_without_a_key(user: User) -
     assert linked.content.startswith(b"%PDF-") and len(linked.content) == found["fileSize"]
     assert found["fileName"] in linked.headers["content-disposition"]
     again = await user.job(id)
-    assert again["resultUrl"] != found["resultUrl"] or again == found
+    async with httpx.AsyncClient(base_url=user.url) as anyone:
+        assert (await anyone.get(again["resultUrl"])).content == linked.content
+    signatures = [parse_qs(urlsplit(it["resultUrl"]).query)["signature"] for it in (found, again)]
+    with resumes.sql() as sql:
+        for (table,) in rows(sql, TABLES):
+            for (signature,) in signatures:
+                query = f"select count(*) from {table} t where strpos(t::text, %s) > 0"
+                assert one(sql, query, signature) == (0,), table
     # A link is signed for one path.
     other = found["resultUrl"].replace("/content", "")
     async with httpx.AsyncClient(base_url=user.url) as anyone:
@@ -77,6 +91,14 @@ async def test_anything_invalid_is_a_400_that_names_the_field(
         answer = await user.send("POST", "/export/batch", json=batch | {"documentIds": [document]})
         assert (answer.status_code, answer.json()["error"]["field"]) == (400, field)
     assert (await user.get("/export/jobs"))["jobs"] == []
+
+
+async def test_a_long_name_of_a_field_is_cut_in_the_answer(user: User) -> None:
+    for body in ({"x" * 50_000: 1}, {"options": {"x" * 50_000: 1}}):
+        answer = await user.send("POST", "/export/pdf", json={"documentId": str(uuid4()), **body})
+        assert refused(answer)[0] == 400
+        assert answer.json()["error"]["field"].endswith("x" * 40)
+        assert len(answer.content) < 1_000
 
 
 async def test_bodies_that_are_no_objects_are_refused(user: User) -> None:

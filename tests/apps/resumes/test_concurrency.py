@@ -1,4 +1,4 @@
-"""Three exports at once in all, over all users."""
+"""Three exports at once in all, over all users, who take turns."""
 
 import asyncio
 from pathlib import Path
@@ -8,11 +8,17 @@ import psycopg
 
 from apps.resumes.tables import RESUMES
 from batchmill import Mill
+from tests.apps.resumes.conftest import SharedResumes
 from tests.apps.resumes.resumes import Resumes, User, named
+from tests.library.tools import one
 from tests.store.ledger import exceeded, open_ledger
 
 STARTS_AND_ENDS = "select fence, name from public.ledger order by number"
 LIMIT = "task:resumes.export"
+# The exports of one user that started before an export of another.
+EARLIER = """select count(*) from batchmill.events e
+    join batchmill.events other on other.type = e.type and other.at > e.at
+    where e.type = 'job_started' and e.tenant = %s and other.batch_id = %s"""
 
 
 def highest(sql: psycopg.Connection[Any]) -> int:
@@ -51,6 +57,21 @@ async def test_ten_submitted_never_show_four_running(
     assert max(most for most in seen) <= 3
     assert exceeded(sql) == []
     assert highest(sql) == 3
+
+
+async def test_users_take_turns(resumes: SharedResumes, user: User) -> None:
+    other = await resumes.user()
+    documents = [await user.add(named(f"Person {n}")) for n in range(10)]
+    async with resumes.mill() as mill:
+        await mill.limits.pause(LIMIT)
+        batch = await user.post("/export/batch", {"documentIds": documents})
+        last = await other.begin(await other.add(named("Last")))
+        await mill.limits.resume(LIMIT)
+    await user.events(f"/export/batch/{batch['batchId']}/stream")
+    await other.ended(last)
+    with resumes.sql() as sql:
+        (before,) = one(sql, EARLIER, user.name, last)
+    assert before < 5
 
 
 async def shown(user: User, batch: dict[str, Any]) -> int:

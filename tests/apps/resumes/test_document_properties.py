@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.resumes.document import InvalidDocument, Resume, read
+from apps.resumes.document import InvalidDocument, Resume, read, with_current_names
 from apps.resumes.document.names import KNOWN, SECTIONS
 
 MARK = "Zanzibar"
@@ -61,6 +61,19 @@ def test_a_resume_written_as_json_resume_is_the_same_resume(document: Any):
     text = json.dumps(resume.as_json())
     assert read(json.loads(text)) == resume
     assert Resume.model_validate_json(resume.model_dump_json()) == resume
+
+
+@given(near_documents)
+@settings(max_examples=300)
+def test_a_document_with_current_names_is_the_same_resume_and_stays_the_same(document: Any):
+    try:
+        resume = read(document)
+    except InvalidDocument:
+        return
+    current = with_current_names(document)
+    assert read(current) == resume
+    assert with_current_names(current) == current
+    assert MARK not in document or current[MARK] == document[MARK]
 
 
 @given(st.lists(works, max_size=4))

@@ -233,8 +233,8 @@ def test_bytes_that_are_not_json(body: bytes):
 def test_json_in_usual_encodings():
     text = '{"basics": {"name": "Ξανθίππη"}}'
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32-le"):
-        assert read(parse(text.encode(encoding))).name == "Ξανθίππη"
-    assert read(parse(b'{"basics": {"name": "\\ud83d\\ude00"}}')).name == "\U0001f600"
+        assert read(parse(text.encode(encoding))).basics.name == "Ξανθίππη"
+    assert read(parse(b'{"basics": {"name": "\\ud83d\\ude00"}}')).basics.name == "\U0001f600"
 
 
 def test_the_place_of_a_syntax_error_is_named():

@@ -1,16 +1,21 @@
 """The history: downloads, expiry, deletion, and the cleanup that ends what was interrupted."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from io import BytesIO
 from typing import Any
+from uuid import uuid4
+from zipfile import ZipFile
 
 import httpx
 import psycopg
 import pytest
 
-from apps.resumes import cleanup
+from apps.resumes import cleanup, exports, history
 from apps.resumes.cleanup import clean_up, close_expired
+from apps.resumes.errors import StillStopping
 from batchmill import Mill
 from tests.apps.resumes.conftest import SharedResumes
 from tests.apps.resumes.resumes import User, named, refused
@@ -18,6 +23,7 @@ from tests.library.tools import later, one, rows, until
 
 WAITING = """select count(*) from pg_stat_activity
     where wait_event_type = 'Lock' and query like '%%resumes.exports%%'"""
+CLOSED = "select count(*) from resumes.exports where closed_at is not null"
 
 
 @asynccontextmanager
@@ -113,6 +119,24 @@ async def test_the_cleanup_deletes_after_7_days_and_forgets_30_days_later(
     assert (await user.get("/export/history"))["history"] == []
 
 
+async def test_warnings_are_in_the_export_and_in_the_zip_and_outlive_the_file(
+    resumes: SharedResumes, user: User
+) -> None:
+    document = await user.add(named("Ada\U000f0000", image="https://example.com/me.png"))
+    begun = await user.post("/export/batch", {"documentIds": [document]})
+    (id,) = begun["jobIds"]
+    warnings = (await user.ended(id))["warnings"]
+    assert ["not in the document itself" in warnings[0], "U+F0000" in warnings[1]] == [True, True]
+    answer = await user.send("GET", f"/export/batch/{begun['batchId']}/download")
+    archive = ZipFile(BytesIO(answer.content))
+    manifest = json.loads(archive.read("manifest.json"))
+    assert [each["warnings"] for each in manifest["exports"]] == [warnings]
+    async with after(resumes, "169h") as mill:
+        await clean_up(mill)
+    expired = await user.job(id)
+    assert (expired["resultUrl"], expired["warnings"]) == (None, warnings)
+
+
 async def test_deleting_an_export_frees_its_storage_at_once(
     resumes: SharedResumes, user: User
 ) -> None:
@@ -173,6 +197,22 @@ async def test_cancelled_and_failed_exports_can_be_deleted(
     assert refused(await user.send("GET", f"/export/download/{id}")) == (409, "NOT_FINISHED")
 
 
+async def test_a_cancelled_export_that_has_not_stopped_yet_cannot_be_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def nothing(*_: Any, **__: Any) -> list[Any]:
+        return []
+
+    async def cancelled(*_: Any) -> dict[str, Any]:
+        return {"status": "cancelled"}
+
+    monkeypatch.setattr(history.RESUMES, "rows", nothing)
+    monkeypatch.setattr(exports, "get", cancelled)
+    client: Any = None
+    with pytest.raises(StillStopping, match="still being stopped"):
+        await history.delete(client, uuid4())
+
+
 async def test_an_admin_key_cleans_up_and_other_keys_do_not(
     resumes: SharedResumes, user: User
 ) -> None:
@@ -220,8 +260,11 @@ async def test_two_cleanups_at_once_delete_every_export_once(
 ) -> None:
     done = [await user.exported(named(f"Person {n}")) for n in range(3)]
     async with after(resumes, "169h") as mill:
-        deleted = await asyncio.gather(*(clean_up(mill) for _ in range(3)))
-    assert sum(deleted) >= len(done)
+        with resumes.sql() as sql:
+            (before,) = one(sql, CLOSED)
+            deleted = await asyncio.gather(*(clean_up(mill) for _ in range(3)))
+            (closed,) = one(sql, CLOSED)
+    assert sum(deleted) == closed - before >= len(done)
     assert await user.stored() == 0
     for found in done:
         assert (await user.send("GET", f"/export/download/{found['id']}")).status_code == 410

@@ -8,16 +8,33 @@ import httpx
 import psycopg
 import pytest
 
+from apps.resumes.app import app
 from apps.resumes.tables import RESUMES
-from batchmill import Mill
+from batchmill import Mill, Quota
 from tests.apps.resumes.conftest import SharedResumes
-from tests.apps.resumes.resumes import Resumes, User, named, refused
+from tests.apps.resumes.resumes import API, Resumes, User, named, refused
 from tests.library.tools import rows
 
 TABLES = ("batch_exports", "documents", "export_batches", "exports")
 GUARDED = """select c.relname, c.relrowsecurity, c.relforcerowsecurity,
     array(select p.polname::text from pg_policy p where p.polrelid = c.oid order by 1)
     from pg_class c where c.relnamespace = 'resumes'::regnamespace and c.relkind = 'r' order by 1"""
+# All of the API.
+ROUTES = [
+    (method.upper(), path.removeprefix(API))
+    for path, methods in app.openapi()["paths"].items()
+    if path.startswith(API)
+    for method in methods
+]
+# Signing in and out.
+OPEN = [("POST", "/session"), ("DELETE", "/session")]
+
+
+def kind_of(path: str) -> str:
+    """What the id in a path belongs to."""
+    if path.startswith("/documents"):
+        return "document"
+    return "batch" if path.startswith("/export/batch") else "export"
 
 
 async def everything_of(user: User) -> dict[str, str]:
@@ -34,29 +51,25 @@ async def test_the_ids_of_another_user_are_not_found_on_every_route(
     file = (await user.job(theirs["export"]))["resultUrl"].partition("?")[0]
     other = await resumes.user()
     await other.exported(named("Another"))
-    document, batch, export = theirs["document"], theirs["batch"], theirs["export"]
+    document, export = theirs["document"], theirs["export"]
     requests: list[tuple[str, str, Any]] = [
-        ("GET", f"/documents/{document}", None),
-        ("PUT", f"/documents/{document}?version=1", named("Stolen")),
-        ("DELETE", f"/documents/{document}", None),
-        ("GET", f"/documents/{document}/thumbnail", None),
+        (method, path.replace("{id}", theirs[kind_of(path)]), None)
+        for method, path in ROUTES
+        if "{id}" in path
+    ]
+    assert len(requests) >= 12
+    requests += [
         ("POST", "/export/pdf", {"documentId": document}),
         ("POST", "/export/batch", {"documentIds": [document]}),
-        ("GET", f"/export/job/{export}", None),
-        ("DELETE", f"/export/job/{export}", None),
-        ("GET", f"/export/job/{export}/stream", None),
-        ("GET", f"/export/batch/{batch}", None),
-        ("GET", f"/export/batch/{batch}/stream", None),
-        ("GET", f"/export/batch/{batch}/download", None),
-        ("GET", f"/export/download/{export}", None),
-        ("DELETE", f"/export/history/{export}", None),
     ]
     for method, path, body in requests:
-        stolen = await other.send(method, path, json=body)
+        # A change needs more than an id.
+        more = {"json": named("Stolen"), "params": {"version": 1}} if method == "PUT" else {}
+        stolen = await other.send(method, path, **{"json": body, **more})
         assert refused(stolen) == (404, "NOT_FOUND"), (method, path)
-        unknown = path.replace(document, str(uuid4())).replace(export, str(uuid4()))
-        unknown = unknown.replace(batch, str(uuid4()))
-        same = await other.send(method, unknown, json=body)
+        for known in theirs.values():
+            path = path.replace(known, str(uuid4()))
+        same = await other.send(method, path, **{"json": body, **more})
         assert refused(same) == (404, "NOT_FOUND")
     async with httpx.AsyncClient(base_url=user.url) as client:
         headers = {"Authorization": f"Bearer {other.key}"}
@@ -118,11 +131,17 @@ async def test_a_key_that_only_reads_changes_nothing(resumes: SharedResumes, use
 async def test_without_a_valid_key_every_route_is_closed(
     resumes: SharedResumes, user: User
 ) -> None:
+    closed = [
+        (method, path.replace("{id}", str(uuid4())))
+        for method, path in ROUTES
+        if (method, path) not in OPEN
+    ]
+    assert len(closed) > 20
     for key in ("", "bm_00000000_wrong", "nonsense"):
         stranger = User("nobody", key, user.url)
-        for path in ("/session", "/documents", "/export/jobs", "/stream", "/quota", "/templates"):
-            answer = await stranger.send("GET", path)
-            assert refused(answer) == (401, "NOT_AUTHENTICATED")
+        for method, path in closed:
+            answer = await stranger.send(method, path)
+            assert refused(answer) == (401, "NOT_AUTHENTICATED"), (method, path)
             assert answer.headers["www-authenticate"] == "Bearer"
         # The body is not read before the caller is known.
         answer = await stranger.send("POST", "/documents", content=b"{" * 10_000_000)
@@ -147,13 +166,17 @@ async def test_a_page_signs_in_with_a_key(resumes: SharedResumes, user: User) ->
         assert (await page.get("/session")).status_code == 401
 
 
-async def test_a_new_server_needs_no_key_and_a_user_can_be_erased(
+async def test_a_new_server_needs_no_key_keeps_quotas_and_can_erase_a_user(
     dsn: str, tmp_path: Path, sql: psycopg.Connection[Any]
 ) -> None:
     files = tmp_path / "artifacts"
     opened = Mill(dsn, migrate=True, schemas=[RESUMES], artifacts=files)
+    async with opened as mill:
+        await mill.keys.set_quota(Quota(tenant="*", storage_bytes=7_000_000, operations_per_day=70))
     async with opened as mill, Resumes(dsn, files) as server:
         nobody = User("default", "", server.url)
+        quota = await nobody.get("/quota")
+        assert (quota["storage"]["limit"], quota["operations"]["limit"]) == (7_000_000, 70)
         assert await nobody.get("/session") == {"userId": "default", "signedIn": False}
         own = await nobody.exported(named("Default"))
         forwarded = User("default", "", server.url, {"X-Forwarded-For": "203.0.113.9"})

@@ -27,6 +27,7 @@ STATES = "select state::text, count(*) from batchmill.batches group by 1"
 KEPT = "select batch_id::text, size from batchmill.artifacts where state = 'kept'"
 USED = "select stored_bytes from batchmill.usage where tenant = 'default'"
 STEPS = [25, 50, 75, 90, 100]
+LIMIT = "task:resumes.export"
 
 
 @pytest.mark.timeout(900)
@@ -65,6 +66,32 @@ async def test_kills_lose_nothing_and_make_nothing_twice(
         await until(lambda: one(sql, USED) == (sum(sizes),))
     assert sorted(path.stat().st_size for path in files.rglob("*") if path.is_file()) == sizes
     assert violations(sql) == []
+
+
+async def test_progress_does_not_decrease_after_a_graceful_restart(
+    dsn: str, tmp_path: Path
+) -> None:
+    async with (
+        Mill(dsn, migrate=True, schemas=[RESUMES]) as mill,
+        Resumes(dsn, tmp_path / "artifacts") as server,
+    ):
+        user = User("default", "", server.url)
+        await user.exported(named("Before"))
+        # Its layout takes seconds.
+        entry = {"name": "a", "position": "b", "location": "c", "url": "d.ee", "summary": "f"}
+        id = await user.begin(await user.add({"work": [entry] * 250}))
+        await user.until_running(id, 50)
+        for child in server.children():
+            child.suspend()
+        assert (await user.job(id))["progress"] == 50
+        await mill.limits.pause(LIMIT)
+        await server.end(signal.SIGTERM)
+        await server.start()
+        await mill.limits.resume(LIMIT)
+        # The next attempt begins with 25.
+        while (found := await user.job(id))["status"] != "completed":
+            assert found["progress"] >= 50
+        assert found["progress"] == 100
 
 
 async def until_progress(sql: psycopg.Connection[Any]) -> None:

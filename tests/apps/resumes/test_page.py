@@ -254,6 +254,21 @@ async def test_the_same_export_is_kept_longer_and_not_made_again(owner: User, pa
     await expect(page.locator("#quota")).to_contain_text("1 of 100")
 
 
+async def test_the_same_export_in_progress_is_shared(
+    resumes: SharedResumes, owner: User, page: Page
+) -> None:
+    await add_people(owner, "Twice")
+    await visit(page, owner)
+    async with resumes.mill() as mill, paused(mill):
+        for _ in range(2):
+            await choose(page, "Twice", "Export …")
+            await start_export(page)
+        status = page.get_by_role("status").filter(has_text="already in progress")
+        await expect(status).to_be_visible()
+        await expect(page.locator(".group")).to_have_count(1)
+    await expect(entry(page, "Twice.pdf")).to_be_visible()
+
+
 async def test_options_are_sent_and_remembered(owner: User, page: Page) -> None:
     await add_people(owner, "Optional")
     await visit(page, owner)
@@ -356,13 +371,28 @@ async def test_used_up_operations_are_explained(
     await owner.exported(named("Busy"))
     await set_quota(resumes, owner, operations_per_day=1)
     await visit(page, owner)
-    await expect(page.locator("#quota .full")).to_contain_text("More exports are possible from")
+    await expect(page.locator("#quota .full")).to_contain_text("You can export again from")
     await choose(page, "Busy", "Export …")
     await page.get_by_text("Compact").click()
     await page.locator("#export-start").click()
     problem = page.locator("#export-problem")
-    await expect(problem).to_contain_text("You have used all exports of today.")
+    await expect(problem).to_contain_text("You have reached today's limit.")
     await expect(problem).to_contain_text("1 of 1 are used.")
+
+
+async def test_a_batch_beyond_the_limit_says_how_many_are_left(
+    resumes: SharedResumes, owner: User, page: Page
+) -> None:
+    await owner.exported(named("Busy"))
+    await set_quota(resumes, owner, operations_per_day=3)
+    await add_people(owner, "One", "Two", "Three")
+    await visit(page, owner)
+    await select(page, "One", "Two", "Three")
+    await page.get_by_role("button", name="Export 3 documents").click()
+    await page.locator("#export-start").click()
+    problem = page.locator("#export-problem")
+    await expect(problem).to_contain_text("You can begin 2 more exports today.")
+    await expect(problem).to_contain_text("1 of 3 are used. Select fewer documents")
 
 
 async def test_an_expired_export_says_so_and_can_be_made_again(

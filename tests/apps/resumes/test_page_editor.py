@@ -139,9 +139,11 @@ async def test_entries_are_moved_and_removed_with_the_keyboard(owner: User, page
 async def test_unknown_fields_and_old_names_survive_the_editor(owner: User, page: Page) -> None:
     document = {
         "$schema": "https://example.org/schema",
-        "basics": {"name": "Old Timer", "website": "https://example.org"},
-        "work": [{"company": "Then", "position": "Clerk"}],
-        "x-private": {"theme": "dusk"},
+        "basics": {"name": "Old Timer", "website": "https://example.org", "pronouns": "they"},
+        "work": [{"company": "Then", "position": "Clerk", "team": "Records"}],
+        "education": [{"institution": "School", "minor": "Art"}, {"minor": "Music"}],
+        "meta": {"version": "v1", "theme": "plain"},
+        "x-private": {"theme": "dusk", "list": [1, None, "", {}]},
     }
     id = await open_document(page, owner, document)
     work = await open_section(page, "Work")
@@ -151,10 +153,22 @@ async def test_unknown_fields_and_old_names_survive_the_editor(owner: User, page
     await expect(page.locator("#saved")).to_have_text("Saved, version 2")
     assert await content_of(owner, id) == {
         "$schema": "https://example.org/schema",
-        "basics": {"name": "Old Timer", "url": "https://example.org"},
-        "work": [{"name": "Then", "position": "Chief clerk"}],
-        "x-private": {"theme": "dusk"},
+        "basics": {"name": "Old Timer", "url": "https://example.org", "pronouns": "they"},
+        "work": [{"name": "Then", "position": "Chief clerk", "team": "Records"}],
+        "education": [{"institution": "School", "minor": "Art"}, {"minor": "Music"}],
+        "meta": {"version": "v1", "theme": "plain"},
+        "x-private": {"theme": "dusk", "list": [1, None, "", {}]},
     }
+
+
+async def test_entries_under_an_old_name_do_not_come_back(owner: User, page: Page) -> None:
+    id = await open_document(page, owner, named("Ann") | {"experience": [WORK[0]]})
+    work = await open_section(page, "Work")
+    await work.get_by_role("button", name="Remove Baker, First").click()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("#saved")).to_have_text("Saved, version 2")
+    assert "experience" not in await content_of(owner, id)
+    assert "work" not in (await owner.get(f"/documents/{id}"))["resume"]
 
 
 @pytest.mark.parametrize("name", ["two-pages", "many-scripts", "right-to-left"])
@@ -201,7 +215,9 @@ async def test_a_stale_version_is_kept_as_a_copy(owner: User, page: Page) -> Non
     await owner.send("PUT", f"/documents/{id}?version=1", json=named("Theirs"))
     await page.get_by_label("Name", exact=True).fill("Mine")
     await page.get_by_role("button", name="Save", exact=True).click()
-    await expect(page.get_by_role("heading", name="Somebody else saved")).to_be_visible()
+    await expect(
+        page.get_by_role("heading", name="This document was changed elsewhere")
+    ).to_be_visible()
     await page.get_by_role("button", name="Keep editing").click()
     await expect(page.get_by_label("Name", exact=True)).to_have_value("Mine")
     await page.get_by_role("button", name="Save", exact=True).click()

@@ -4,8 +4,6 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from apps.resumes.samples import sample
 from batchmill import Quota
 from tests.apps.resumes.conftest import SharedResumes
@@ -34,12 +32,6 @@ async def test_users_have_100_megabytes_and_100_operations_a_day(user: User) -> 
     assert quota["operations"]["used"] == 1
 
 
-async def test_a_quota_of_the_operator_is_kept(resumes: SharedResumes) -> None:
-    async with resumes.mill() as mill:
-        (everyone,) = [quota for quota in await mill.keys.quotas() if quota.tenant == "*"]
-    assert (everyone.storage_bytes, everyone.operations_per_day) == (100_000_000, 100)
-
-
 async def test_the_operations_of_a_day_are_counted_exactly(
     resumes: SharedResumes, user: User
 ) -> None:
@@ -65,6 +57,24 @@ async def test_the_operations_of_a_day_are_counted_exactly(
     assert (await user.get("/quota"))["operations"]["used"] == 3
 
 
+async def test_a_refused_batch_says_what_was_used_before_it(
+    resumes: SharedResumes, user: User
+) -> None:
+    await user.exported(named("Before"))
+    # An operation counts only if there is a limit.
+    await limited(resumes, user, operations_per_day=3)
+    used = (await user.get("/quota"))["operations"]["used"]
+    documents = [await user.add(named(f"Person {n}")) for n in range(3)]
+    answer = await user.send("POST", "/export/batch", json={"documentIds": documents})
+    assert refused(answer) == (429, "QUOTA_EXCEEDED")
+    error = answer.json()["error"]
+    assert (used, error["used"], error["limit"]) == (1, 1, 3)
+    assert error["message"] == "You can begin 3 exports a day. 1 are used and 2 are left."
+    assert 0 < int(answer.headers["retry-after"]) <= 86_400
+    assert (await user.get("/quota"))["operations"]["used"] == 1
+    await user.post("/export/batch", {"documentIds": documents[:2]})
+
+
 async def test_previews_cost_no_operation_and_no_storage(
     resumes: SharedResumes, user: User
 ) -> None:
@@ -86,12 +96,14 @@ async def test_an_export_that_exceeds_the_storage_fails_and_keeps_nothing(
     assert (found["status"], found["resultUrl"]) == ("failed", None)
     assert found["error"]["code"] == "STORAGE_EXCEEDED"
     assert f"{size:,} of {size + 1_000:,} bytes" in found["error"]["message"]
+    assert (found["error"]["used"], found["error"]["limit"]) == (size, size + 1_000)
     assert await user.stored() == size
     with resumes.sql() as sql:
         assert one(sql, SIZES, user.name) == (size,)
     # It failed at once: another attempt would find no room either.
     events = await user.events(f"/export/job/{found['id']}/stream")
     assert [each["data"]["status"] for each in events].count("pending") == 0
+    assert events[-1]["data"]["error"] == found["error"]
 
 
 async def test_without_room_a_request_is_refused_with_the_numbers(
@@ -117,14 +129,13 @@ async def test_without_room_a_request_is_refused_with_the_numbers(
     assert (await user.ended(await user.begin(other)))["status"] == "completed"
 
 
-@pytest.mark.parametrize("count", [6])
 async def test_storage_is_right_to_the_byte_whatever_happens(
-    resumes: SharedResumes, user: User, count: int
+    resumes: SharedResumes, user: User
 ) -> None:
     """Exports complete, fail, and are cancelled and deleted at once."""
     size = (await user.exported(named("Ada")))["fileSize"]
     await limited(resumes, user, storage_bytes=4 * size)
-    documents = [await user.add(named(f"Person {n}")) for n in range(count)]
+    documents = [await user.add(named(f"Person {n}")) for n in range(6)]
     ids = [await user.begin(id) for id in documents]
     await asyncio.gather(
         user.send("DELETE", f"/export/job/{ids[0]}"), *(user.ended(id) for id in ids[1:])

@@ -1,5 +1,6 @@
 """Streams as folds over the log: progress never decreases, and every step is shown once."""
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.resumes.stream import BatchEvents, ExportEvents, Shown, SomeExportEvents
+from apps.resumes.batches import ExportBatch
+from apps.resumes.stream import AllExportEvents, BatchEvents, ExportEvents, Shown, SomeExportEvents
 from batchmill import Event
 
 ONE, TWO, OTHER = (UUID(int=n) for n in (1, 2, 3))
@@ -19,8 +21,8 @@ async def link(id: UUID) -> str | None:
     return LINK
 
 
-def event(type: str, id: UUID = ONE, **data: Any) -> Event:
-    return Event(id, 1, type, 7, 0, data, datetime.now(UTC))
+def event(type: str, id: UUID = ONE, number: int = 1, **data: Any) -> Event:
+    return Event(id, number, type, 7, 0, data, datetime.now(UTC))
 
 
 def progress(percent: float, id: UUID = ONE) -> Event:
@@ -29,6 +31,15 @@ def progress(percent: float, id: UUID = ONE) -> Event:
 
 def row(id: UUID, **more: Any) -> dict[str, Any]:
     return {"id": id, "closed_at": None, "status": "pending", "progress": None, **more}
+
+
+def batch(*exports: dict[str, Any]) -> ExportBatch:
+    return ExportBatch(OTHER, datetime.now(UTC), len(exports), list(exports))
+
+
+async def nothing_before(id: UUID, number: int) -> AsyncIterator[Event]:
+    return
+    yield
 
 
 async def shown(events: ExportEvents, *log: Event) -> list[Shown]:
@@ -82,12 +93,39 @@ async def test_a_failure_and_a_cancellation_end_an_export() -> None:
 async def test_events_of_other_exports_are_left_out() -> None:
     events = SomeExportEvents(link, [ONE])
     assert await shown(events, progress(25, OTHER), event("job_completed", OTHER)) == []
-    assert steps(await shown(ExportEvents(link), progress(25, OTHER))) == [25]
+    everything = AllExportEvents(link, nothing_before)
+    assert steps(await shown(everything, progress(25, OTHER))) == [25]
+
+
+async def test_the_first_events_of_an_export_are_read_before_a_later_one() -> None:
+    log = [event("job_started", ONE, 1), progress(75), event("job_released", ONE, 3)]
+    read: list[tuple[UUID, int]] = []
+
+    async def before(id: UUID, number: int) -> AsyncIterator[Event]:
+        read.append((id, number))
+        for each in log:
+            yield each
+
+    events = AllExportEvents(link, before)
+    found = await shown(events, event("job_started", ONE, 4), event("job_started", TWO, 1))
+    assert [(data["jobId"], data["progress"]) for _, data in found] == [(ONE, 75), (TWO, 0)]
+    assert await shown(events, event("job_released", ONE, 5)) != []
+    assert read == [(ONE, 4)]
+
+
+async def test_after_the_last_event_of_an_export_clients_only_read_the_state_again() -> None:
+    """An operator may retry an export that has failed."""
+    failed = event("job_failed", code="crashed", message="It ended.")
+    events = SomeExportEvents(link, [ONE])
+    assert (await shown(events, failed, event("batch_completed")))[-1][0] == "failed"
+    again = [event("job_started"), progress(50), event("job_completed"), event("batch_completed")]
+    assert await shown(events, *again) == [("reload", {}), ("reload", {})]
+    assert events.is_over
 
 
 async def test_the_state_of_a_batch_is_in_each_event() -> None:
     closed = row(TWO, closed_at=datetime.now(UTC), status="completed", progress=100.0)
-    events = BatchEvents(link, [row(ONE), closed, row(ONE)])
+    events = BatchEvents(link, batch(row(ONE), closed, row(ONE)))
     found = await shown(events, event("job_started"), progress(50))
     assert [data["batch"] for _, data in found][-1] == {
         "status": "processing",
@@ -105,9 +143,18 @@ async def test_the_state_of_a_batch_is_in_each_event() -> None:
     assert events.is_over
 
 
+async def test_an_export_that_is_closed_meanwhile_has_ended() -> None:
+    events = BatchEvents(link, batch(row(ONE), row(TWO)))
+    await shown(events, event("job_completed"), event("batch_completed"))
+    assert not events.is_over
+    closed = row(TWO, closed_at=datetime.now(UTC), status="completed", progress=100.0)
+    events.end_closed(batch(row(ONE), closed))
+    assert events.is_over
+
+
 @pytest.mark.parametrize("type", ["state_sync", "feed_restarted"])
 async def test_a_lost_log_makes_a_page_read_the_state_again(type: str) -> None:
-    assert await shown(BatchEvents(link, [row(ONE)]), event(type, uuid4())) == [("reload", {})]
+    assert await shown(BatchEvents(link, batch(row(ONE))), event(type, uuid4())) == [("reload", {})]
 
 
 @given(
@@ -123,7 +170,7 @@ async def test_a_lost_log_makes_a_page_read_the_state_again(type: str) -> None:
     )
 )
 async def test_progress_never_decreases_whatever_happens(log: list[Event]) -> None:
-    found = await shown(BatchEvents(link, [row(ONE), row(TWO)]), *log)
+    found = await shown(BatchEvents(link, batch(row(ONE), row(TWO))), *log)
     for id in (ONE, TWO):
         own = [data["progress"] for _, data in found if data["jobId"] == id]
         assert own == sorted(own)

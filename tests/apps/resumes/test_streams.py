@@ -1,11 +1,15 @@
 """Streams of exports and batches over HTTP: order, replay, and their end."""
 
 import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from fastapi import Response
 
+from apps.resumes.routes.batches import follow_batch
 from tests.apps.resumes.conftest import SharedResumes
 from tests.apps.resumes.resumes import User, events_in, named, refused
 
@@ -127,6 +131,44 @@ async def test_all_exports_are_followed_from_a_state(resumes: SharedResumes, use
     assert state["streamUrl"] == "/api/v1/stream"
     everything = await first(user, "/stream", 14)
     assert without_links(everything[7:]) == without_links(events)
+
+
+async def test_the_stream_of_all_exports_resumes_exactly_in_the_middle_of_exports(
+    user: User,
+) -> None:
+    documents = [await user.add(named(name)) for name in ("Ada", "Grace", "Mary")]
+    begun = await user.post("/export/batch", {"documentIds": documents})
+    await user.events(f"/export/batch/{begun['batchId']}/stream")
+    events = without_links(await first(user, "/stream", 21))
+    last = len(events) - 1
+    assert {each["data"]["status"] for each in events} == {"processing", "completed"}
+    for place in places(events):
+        if place < last:
+            rest = await first(user, "/stream", last - place, events[place]["id"])
+            assert without_links(rest) == events[place + 1 :]
+
+
+async def test_the_stream_of_a_batch_ends_although_an_export_was_deleted_meanwhile(
+    resumes: SharedResumes, user: User
+) -> None:
+    begun = await user.post("/export/batch", {"documentIds": [await user.add(named("Ada"))]})
+    await user.ended(begun["jobIds"][0])
+
+    class Deleting:
+        """The export is deleted after the batch was read, and before its log is."""
+
+        async def follow(self, *_: Any, until: Callable[[], bool], **__: Any) -> Response:
+            assert not until()
+            await user.delete(f"/export/history/{begun['jobIds'][0]}")
+            self.until = until
+            return Response()
+
+    streams: Any = Deleting()
+    async with resumes.mill() as mill:
+        caller: Any = SimpleNamespace(client=mill.as_tenant(user.name))
+        request: Any = None
+        await follow_batch(request, streams, caller, UUID(begun["batchId"]), None)
+    assert streams.until()
 
 
 async def test_an_export_that_waits_is_followed_until_it_is_cancelled(

@@ -1,6 +1,6 @@
 -- name: add_batch
-insert into resumes.export_batches (id, tenant, created_at)
-values (gen_random_uuid(), batchmill.seen_tenant(), batchmill.clock())
+insert into resumes.export_batches (id, tenant, created_at, total)
+values (gen_random_uuid(), batchmill.seen_tenant(), batchmill.clock(), %(total)s)
 returning id
 
 -- name: add_to_batch
@@ -10,7 +10,7 @@ from unnest(%(exports)s::uuid[]) with ordinality as given (export, place)
 
 -- name: list_batches
 -- A page of batches, newest first, with the exports at their positions.
-select b.id, b.created_at, array(
+select b.id, b.created_at, b.total, array(
     select m.export_id from resumes.batch_exports m where m.batch_id = b.id order by m.position) as exports
 from resumes.export_batches b
 where (%(id)s::uuid is null or b.id = %(id)s)

@@ -1,5 +1,9 @@
+-- name: hold_count
+-- Requests of one user that add documents take turns, so that the limit is exact.
+select pg_advisory_xact_lock(hashtextextended('resumes.documents ' || batchmill.seen_tenant(), 0))
+
 -- name: add_document
--- Returns no row if the user has too many documents.
+-- Returns no row if the user has too many documents. The caller holds the count.
 insert into resumes.documents (id, tenant, version, name, label, content, created_at, updated_at)
 select gen_random_uuid(), batchmill.seen_tenant(), 1, %(name)s, %(label)s, %(content)s::json, now.at, now.at
 from (select batchmill.clock() as at) now
@@ -14,7 +18,7 @@ where id = %(id)s and deleted_at is null and version = %(version)s::bigint
 returning id, version, name, label, created_at, updated_at
 
 -- name: get_document
-select id, version, name, label, created_at, updated_at, content from resumes.documents
+select id, version, name, label, created_at, updated_at, content::text from resumes.documents
 where id = %(id)s and deleted_at is null
 
 -- name: list_documents

@@ -41,17 +41,16 @@ select e.id, e.document_id, e.document_version, e.document_name, e.template, e.f
     case
         when s.status = 'completed' then 100
         -- A later attempt begins anew; what an earlier one has reported stays.
-        when j.attempt > 1 then (
+        else greatest((j.progress ->> 'percent')::float8, (
             select max((v.data ->> 'percent')::float8) from batchmill.events v
-            where v.batch_id = e.id and v.type = 'job_progress')
-        else (j.progress ->> 'percent')::float8
+            where v.batch_id = e.id and v.expires_on = b.expires_on and v.type = 'job_progress'))
     end as progress
 from resumes.exports e
 left join batchmill.batches b on b.id = e.id
 left join lateral (
-    select state, attempt, progress, null::json as result, null::jsonb as error from batchmill.jobs where batch_id = b.id
+    select state, progress, null::json as result, null::jsonb as error from batchmill.jobs where batch_id = b.id
     union all
-    select state, attempt, progress, result, error from batchmill.finished
+    select state, progress, result, error from batchmill.finished
     where batch_id = b.id and expires_on = b.expires_on) j on true
 cross join lateral (
     select case
@@ -68,6 +67,14 @@ where (b.id is not null or e.closed_at is not null)
     and (%(before)s::timestamptz is null or (e.created_at, e.id) < (%(before)s, %(before_id)s::uuid))
 order by e.created_at desc, e.id desc
 limit %(count)s::integer
+
+-- name: events_before
+-- The events of an export before the one with this number.
+select v.number, v.type, v.job_id, v.position, v.data, v.at
+from batchmill.batches b
+join batchmill.events v on v.batch_id = b.id and v.expires_on = b.expires_on
+where b.id = %(id)s and v.number < %(number)s::integer
+order by v.number
 
 -- name: count_download
 -- Returns the file only if it can be downloaded, so that nothing else is counted.

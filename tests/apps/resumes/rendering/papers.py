@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pypdf
@@ -18,8 +17,8 @@ from apps.resumes.document import read
 from apps.resumes.options import TEMPLATES, read_options
 from apps.resumes.rendering import Rendered, pipeline, render
 from apps.resumes.samples import SAMPLES, sample
+from tests.apps.resumes.jsonresume import fixture
 
-FIXTURES = Path("/work/shared/fixtures/resumes")
 STRANGERS = ("jrs_jane-fullstacker", "jrs_jane-incomplete", "jrs_john-doe", "jsonresume_sample")
 DESIGNS = TEMPLATES
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -66,10 +65,7 @@ def document(name: str) -> dict[str, Any]:
         return OWN[name]
     if name in SAMPLES:
         return sample(name)
-    file = FIXTURES / f"{name}.json"
-    if not file.exists():
-        pytest.skip("The shared fixtures are not on this machine.")
-    return json.loads(file.read_text(encoding="utf-8"))
+    return fixture(f"{name}.json")
 
 
 def nothing(_: str) -> None: ...

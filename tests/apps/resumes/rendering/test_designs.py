@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from tests.apps.resumes.rendering.papers import DESIGNS, DOCUMENTS, made, paper, without_numbers
+from tests.apps.resumes.rendering.papers import (
+    DESIGNS,
+    DOCUMENTS,
+    made,
+    paper,
+    text_of,
+    without_numbers,
+)
 
 SIZES = {"Letter": (612, 792), "A4": (595, 842), "Legal": (612, 1008)}
 HEADINGS = (
@@ -65,8 +72,19 @@ def test_text_keeps_the_margins(design: str):
     assert inked["top"] >= (0.5 if design == "modern" else 1.5) * 72 - 1
 
 
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_all_pages_after_the_first_begin_at_the_margin(name: str, design: str):
+    _, *others = paper(name, design).text("-bbox").split("<page ")[1:]
+    for page in others:
+        assert 72 <= boxes_in(page)["top"] < 75
+
+
 def made_box(design: str, margins: dict[str, float]) -> dict[str, float]:
-    text = paper("five-pages", design, margins=margins).text("-bbox")
+    return boxes_in(paper("five-pages", design, margins=margins).text("-bbox"))
+
+
+def boxes_in(text: str) -> dict[str, float]:
     boxes = re.findall(
         r'<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)"', text
     )
@@ -98,6 +116,26 @@ def test_pages_after_the_first_have_a_name_and_a_number():
     assert "1/5" not in first
     for number, page in enumerate(others, 2):
         assert page.strip().endswith(f"Dr. Isolde Thimblewright-Okonjo-Vasquez · {number}/5")
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("name", ["Maximilian " * 30, "MAXIMILIAN" * 20, "星野紙鳶" * 30])
+def test_a_long_name_does_not_leave_the_page(design: str, name: str):
+    lines = {"highlights": ["Some words about it."] * 70}
+    pdf = made({"basics": {"name": name}, "work": [lines]}, template=design, margins=2).pdf
+    last = text_of(pdf).split("\f")[-2].strip()
+    assert re.search(r"\S… · (\d)/\1$", last)
+    assert boxes_in(text_of(pdf, "-bbox"))["right"] <= 612 - 2 * 72 + 1
+
+
+@pytest.mark.parametrize("mark", ["[a project](e.com)", "**a project**", "*a project*"])
+def test_a_line_before_a_mark_is_filled(mark: str):
+    """Its last word fits, and the space after it does not."""
+    words = "Developer on numerous projects culminating in technical lead role for the"
+    for more in range(0, 40, 2):
+        work = {"summary": f"{words} {'i' * more} {mark} and more"}
+        lines = text_of(made({"work": [work]}, template="columns").pdf).split("\n")
+        assert "Developer" not in lines
 
 
 def test_a_few_lines_do_not_get_a_page_of_their_own():

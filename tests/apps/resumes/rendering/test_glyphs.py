@@ -8,7 +8,7 @@ UNKNOWN = "\U000f0000"
 def test_characters_without_a_glyph_are_named_by_number():
     rendered = made({"basics": {"name": f"Ann {UNKNOWN}", "summary": UNKNOWN * 3}})
     assert rendered.warnings == (
-        "No installed font has the character U+F0000. The PDF shows boxes in their place.",
+        "No installed font has the character U+F0000. The PDF shows a box in its place.",
     )
 
 

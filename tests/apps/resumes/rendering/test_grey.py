@@ -1,3 +1,4 @@
+import zlib
 from io import BytesIO
 
 import pydyf
@@ -47,8 +48,9 @@ def test_both_have_the_same_text(design: str):
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
 def test_images_of_colour_fonts_become_grey(kind: str):
     image = Image.new("RGB", (20, 10), "red")
+    image.paste("lime", (10, 0, 20, 10))
     file = BytesIO()
-    image.save(file, kind)
+    image.save(file, kind, **({"quality": 100, "subsampling": 0} if kind == "JPEG" else {}))
     stream = pydyf.Stream(
         [file.getvalue() if kind == "JPEG" else idat(file.getvalue())],
         pydyf.Dictionary(
@@ -63,8 +65,11 @@ def test_images_of_colour_fonts_become_grey(kind: str):
     pdf = pydyf.PDF()
     pdf.add_object(stream)
     make_grey(pdf)
-    assert stream.extra["ColorSpace"] == "/DeviceGray"
-    assert b"Length 17" in stream.data or len(b"".join(stream.stream)) < 40
+    assert (stream.extra["ColorSpace"], stream.extra["Filter"]) == ("/DeviceGray", "/FlateDecode")
+    grey = Image.frombytes("L", (20, 10), zlib.decompress(b"".join(stream.stream)))
+    # Red is dark and green is light.
+    assert grey.getpixel((2, 5)) == pytest.approx(76, abs=1)
+    assert grey.getpixel((17, 5)) == pytest.approx(150, abs=1)
 
 
 def idat(png: bytes) -> bytes:

@@ -9,7 +9,7 @@ LTR, RTL = Prose("ltr"), Prose("rtl")
     ("text", "html"),
     [
         ("a < b & c", "a &lt; b &amp; c"),
-        ("**bold** and *soft*", "<strong>bold</strong> and <em>soft</em>"),
+        ("**bold** and *soft*", "<strong>bold</strong> and<em> soft</em>"),
         ("2 * 3 * 4, a*b*c, **, ****", "2 * 3 * 4, a*b*c, **, ****"),
         ("snake_case_name and __init__", "snake_case_name and __init__"),
         ("[x](https://e.com/?a=1&b=2)", '<a href="https://e.com/?a=1&amp;b=2">x</a>'),
@@ -61,6 +61,17 @@ def test_where_lines_may_end():
     assert breakable("a" * 37).count("\u200b") == 6
     assert "\u200b" not in breakable("漢" * 100 + "ا" * 100)
     assert "-\u200b" not in breakable("abcde-" * 20)
+
+
+def test_after_some_elements_marks_stay_text():
+    prose = Prose("ltr", most=3)
+    assert (
+        prose.inline("**a** [*b*](e.com)")
+        == '<strong>a</strong><a href="https://e.com"> <em>b</em></a>'
+    )
+    assert prose.warning is None
+    assert prose.inline("שלום **c** [x](javascript:y)") == "שלום **c** [x](javascript:y)"
+    assert prose.warning is not None
 
 
 def test_plain_text_has_no_marks():
