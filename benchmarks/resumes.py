@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import itertools
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -48,7 +49,8 @@ margins = (number / 10_000 for number in itertools.count(5_000))
 Figures = dict[str, float]
 
 
-async def main() -> None:
+async def main() -> int:
+    """Returns the exit code: 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
@@ -58,11 +60,16 @@ async def main() -> None:
         for _ in range(repeats):
             for name, value in (await measured(dsn, files)).items():
                 samples.setdefault(name, []).append(value)
+    medians = {name: statistics.median(samples[name]) for name in GOALS}
     lines = (
-        (name, shown(statistics.median(samples[name])), shown(max(samples[name])), shown(goal))
+        (name, shown(medians[name]), shown(max(samples[name])), shown(goal))
         for name, goal in GOALS.items()
     )
     out().print(table("figure", "median", "worst", "goal", rows=lines))
+    missed = [name for name, goal in GOALS.items() if medians[name] >= goal]
+    for name in missed:
+        note(f"{name}: the goal is missed.")
+    return 1 if missed else 0
 
 
 def shown(value: float) -> str:
@@ -167,4 +174,4 @@ def children_megabytes(server: Resumes) -> float:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    sys.exit(asyncio.run(main()))

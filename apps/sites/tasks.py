@@ -24,7 +24,12 @@ ASK_SECONDS = 3_600.0
 JSON = "application/json"
 # What a website may answer instead of its start page. The engine's own sentences name no website.
 START_PAGE = (
-    Rule((404, 410), "not_found", False, "The website has no page at this address. Check it."),
+    Rule(
+        (404, 410),
+        "not_found",
+        False,
+        "The website has no page at this address. Check the address.",
+    ),
     Rule(
         (401, 403, 451),
         "not_allowed",

@@ -14,7 +14,9 @@ from annotated_types import Ge, Le
 # Their classes are found among the subclasses.
 import apps.calls.settings
 import apps.heatsync.settings
-import apps.resumes.settings  # noqa: F401
+import apps.resumes.settings
+import apps.sites.providers.configuration
+import apps.sites.settings  # noqa: F401
 from batchmill import InvalidInput, WorkerOptions
 from batchmill.config import EnvironmentSettings
 from tests.docs.pages import ROOT
@@ -156,7 +158,8 @@ def test_the_computed_defaults_are_as_documented() -> None:
 
 
 def test_only_the_settings_read_the_environment() -> None:
-    """`processes.py` is listed because it passes the environment to child processes."""
+    """`processes.py` passes the environment to child processes, and the demo of sites allows the
+    address of its sample."""
     sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "apps").rglob("*.py")]
     readers = {
         str(path.relative_to(ROOT))
@@ -167,6 +170,9 @@ def test_only_the_settings_read_the_environment() -> None:
         "apps/calls/settings.py",
         "apps/heatsync/settings.py",
         "apps/resumes/settings.py",
+        "apps/sites/demo.py",
+        "apps/sites/providers/configuration.py",
+        "apps/sites/settings.py",
         "src/batchmill/config.py",
         "src/batchmill/worker/processes.py",
     }

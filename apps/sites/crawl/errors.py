@@ -1,7 +1,7 @@
 """Every error of a crawl that is not one of fetching.
 
     RobotsDisallowed     Permanent: robots.txt forbids the start page
-    RobotsUnavailable    Transient: robots.txt cannot be read, so nothing may be
+    RobotsUnavailable    Transient: robots.txt cannot be read, so no page may be read
     NotHtml              Permanent: the address leads to something else, such as a PDF
     PageUnreadable       Permanent: the HTML cannot be read
 
@@ -24,7 +24,7 @@ class RobotsDisallowed(Permanent):
 class RobotsUnavailable(Transient):
     def __init__(self, host: str, reason: str, retry_after: float | None = None):
         super().__init__(
-            f"The robots.txt of {host} cannot be read: {reason} Nothing is read until it can be. "
+            f"The robots.txt of {host} cannot be read: {reason} No page is read before that. "
             "Try again later.",
             code="robots_unavailable",
             retry_after=retry_after,

@@ -33,11 +33,11 @@ function answered({ answer, mentions, score }) {
 
 function folded(text) {
   text.classList.add("folded");
-  const more = element("button", "Show all of it", { type: "button", class: "button plain", "aria-expanded": "false" });
+  const more = element("button", "Show all", { type: "button", class: "button plain", "aria-expanded": "false" });
   more.onclick = () => {
     const isFolded = text.classList.toggle("folded");
     more.ariaExpanded = String(!isFolded);
-    more.textContent = isFolded ? "Show all of it" : "Show less";
+    more.textContent = isFolded ? "Show all" : "Show less";
   };
   return [text, more];
 }

@@ -13,8 +13,8 @@ export function checks({ report: { website: { checks: found } } }) {
   const those = (...states) => sorted.filter(({ state }) => states.includes(state));
   const open = those("fail", "warn");
   return [
-    open.length ? list(open, "To improve") : element("p", "All checks have passed."),
-    ...folded("could not be made", those("unknown")),
+    open.length ? list(open, "To improve") : element("p", "There is nothing to improve."),
+    ...folded("could not be done", those("unknown")),
     ...folded("passed", those("pass")),
   ];
 }

@@ -25,7 +25,7 @@ export function facts({ report: { website: { facts: found } } }) {
 }
 
 function line(label, values) {
-  const unknown = element("p", "Not found on the site", { class: "faint unknown" });
+  const unknown = element("p", "Not stated on the site", { class: "faint unknown" });
   return element("div", [element("dt", label), element("dd", values.length ? groups(label, values) : unknown)]);
 }
 

@@ -41,7 +41,7 @@ export function questions({ report: { prompts, modelAnalysis: { state } }, addre
   ];
 }
 
-const hint = (providers) => (providers.length ? `${counted(providers.length, "model")} will be asked, in a new run.` : "No model is configured, so nobody will answer.");
+const hint = (providers) => (providers.length ? `${counted(providers.length, "model")} will be asked, in a new run.` : "No model is configured, so the questions get no answers.");
 
 /** What the list has now. A question keeps its id while it is the same one. */
 function given(list) {

@@ -47,7 +47,7 @@ function whole(value) {
 }
 
 function failureOf({ provider, model, state, failures }) {
-  const what = state === "failed" ? "has answered nothing, and is left out of the score." : "has not answered all questions. Those are left out of its score.";
+  const what = state === "failed" ? "has not answered any question, so it does not count in the score." : "has not answered all questions. The missing answers do not count in its score.";
   return element("div", [element("p", [element("strong", `${provider} (${model}) `), what]), element("p", [failures[0].message, " ", element("code", failures[0].code)], { class: "small" })], { class: "notice warn" });
 }
 

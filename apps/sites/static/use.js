@@ -5,8 +5,8 @@ import { Table } from "/components/table.js";
 
 const COLUMNS = [
   { label: "Model", class: "wide", value: ({ provider, model }) => [element("b", provider), " ", element("span", model, { class: "faint" })] },
-  { label: "Tokens asked", short: "Asked", class: "number", value: ({ use: { promptTokens } }) => promptTokens.toLocaleString() },
-  { label: "Tokens answered", short: "Answered", class: "number", value: ({ use: { completionTokens } }) => completionTokens.toLocaleString() },
+  { label: "Input tokens", short: "Input", class: "number", value: ({ use: { promptTokens } }) => promptTokens.toLocaleString() },
+  { label: "Output tokens", short: "Output", class: "number", value: ({ use: { completionTokens } }) => completionTokens.toLocaleString() },
   { label: "US dollars", short: "$", class: "number", value: ({ use: { cost } }) => dollars(cost) },
 ];
 

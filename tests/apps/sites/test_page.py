@@ -99,7 +99,7 @@ async def test_the_page_continues_after_the_server_was_killed(
         await server.start()
         await expect(section(page, "score")).to_contain_text("No model is configured")
         await expect(section(page, "facts")).to_contain_text("14 Cannery Wharf")
-        await expect(section(page, "questions")).to_contain_text("nobody will answer")
+        await expect(section(page, "questions")).to_contain_text("get no answers")
         await expect(section(page, "answers")).to_have_count(0)
         await page.goto(server.url)
         await expect(row(page, NAME)).to_contain_text("No score")

@@ -64,7 +64,7 @@ async def test_a_report_has_no_barriers(
     await expect(section(page, "changes").get_by_role("table")).to_be_visible()
     for summary in await page.locator("#report summary").all():
         await summary.click()
-    await section(page, "answers").get_by_text("Show all of it").first.click()
+    await section(page, "answers").get_by_text("Show all").first.click()
     await page.locator("#downloads summary").click()
     await assert_fine(page)
 

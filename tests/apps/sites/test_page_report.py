@@ -129,7 +129,7 @@ async def test_a_failed_model_is_shown_and_left_out(
     run = await owner.completed(website.url)
     await visit(page, owner, f"/runs/{run['id']}")
     score = section(page, "score")
-    await expect(score.locator(".notice.warn")).to_contain_text("beta (beta) has answered nothing")
+    await expect(score.locator(".notice.warn")).to_contain_text("beta (beta) has not answered any")
     await expect(score.locator(".big")).to_contain_text("0.87")
     await expect(page.locator(".overview")).to_contain_text("from 1 of 2 models")
 
