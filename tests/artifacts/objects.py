@@ -71,7 +71,7 @@ class ObjectServer(Daemon):
         try:
             self._filer(f"buckets/{BUCKET}/ready", b"yes")
             self._get(f"{self.dsn}/healthz")
-        except (urllib.error.URLError, ConnectionError):
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False
         return True
 
